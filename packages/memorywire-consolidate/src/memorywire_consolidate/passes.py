@@ -139,9 +139,9 @@ def find_semantic(
 ) -> Iterator[Step]:
     """Yield steps for memories that say the same in other words.
 
-    The most similar are joined first, and only if all of a group are similar. Every record that was merged
-    into a memory is compared, so that repeated runs drift no further than one. Statements longer than
-    those the thresholds were fitted to are left to a person.
+    The most similar are grouped first, and only if all pairs in a group are similar. Every record merged
+    into a memory is compared, so that repeated runs do not drift further than one run. Statements longer than
+    those the thresholds were fitted to are proposed to a person.
     """
     standing = {memory.id: memory for _, memory in wordings}
     statements: dict[str, list[Stated]] = {}
@@ -310,7 +310,7 @@ def find_last_use(record: Record) -> int:
 
 
 def _value_key(record: Record, retention: Retention) -> tuple[float, int, str]:
-    """Return a sort key: log2 of the confidence, halved per half-life without use, counted from the epoch."""
+    """Return a sort key: log2 of a confidence that halves per half-life without use since the epoch."""
     half_lives = find_last_use(record) / (retention.half_life_days * DAY_MS)
     sureness = max(record.confidence, 1e-6)
     return half_lives + math.log2(sureness), find_last_use(record), record.id

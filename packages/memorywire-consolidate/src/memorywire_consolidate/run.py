@@ -173,7 +173,7 @@ class _Run:
         return {} if self.thresholds is None else await load_vectors(records, self.context)
 
     async def _consider(self, step: Step) -> None:
-        """Take the step, propose it to a person, or skip it for a later run or because of a rule."""
+        """Take the step, propose it to a person, or skip it: for a later run, or because a rule refuses."""
         free = {record.id for record in self.draft.free}
         # A step that a person rejected or undid before is not made again.
         is_rejected = self.decisions.is_rejected(step.touched) or not self.restored_ids.isdisjoint(step.ids)

@@ -40,10 +40,10 @@ _EVENTS = frozenset({MemoryType.EPISODIC, MemoryType.EMOTIONAL})
 
 
 class Window(Struct, frozen=True, kw_only=True):
-    """The weights of a score from 0 to 1, the score from which a memory is promoted, and when it is cold.
+    """The weights of a score from 0 to 1, the score for promotion, and when a memory is cold.
 
-    The score is made of recency, salience (how often the others mention it) and confidence. Cold is what
-    scores below `cold` for longer than `rest_ms`, what is older than `age_ms`, and what is beyond `most`.
+    The score combines recency, salience (how often other memories mention it) and confidence. A memory is
+    cold if it scores below `cold` for longer than `rest_ms`, is older than `age_ms`, or is beyond `most`.
     """
 
     half_life_ms: int
@@ -227,7 +227,7 @@ class _Round:
         return any(one.record is not None and one.record.standing is Standing.ARCHIVED for one in history)
 
     async def _is_refused(self, plan: Plan, record: Record) -> bool:
-        """Return whether a rule refuses this: asked before, so that not every round records a refusal."""
+        """Return whether a rule refuses the plan; asked first, so that not every round records a refusal."""
         if self._context.governance is None:
             return False
         policy = await self._context.governance.rulebook.policy(record.scope.tenant)

@@ -47,7 +47,7 @@ Reply with yes or no only."""
 
 
 class Cell(Struct, frozen=True, kw_only=True):
-    """One column of the grid: a reader with what we recall (`memory`), with its own memory, or with none."""
+    """One column of the grid: a reader with recalled memories (`memory`), its own memory, or none."""
 
     name: str
     reader: Reader
@@ -56,11 +56,11 @@ class Cell(Struct, frozen=True, kw_only=True):
 
 
 class Grid(Struct, frozen=True, kw_only=True):
-    """Who answers, who judges, how much of what is recalled is shown, and what it may cost.
+    """The readers, the judge, the token budget for memories, and the cost limits.
 
-    `questions` is how many of each case are asked, spread over all of them; None is every one. Calls are
-    counted before the first, what is spent as it is: a run ends before a call that could be too much. Each of
-    the `seeds` is another answer to the same prompt.
+    `questions` is the number of questions per case, spread over all of them; None means all. Calls are
+    counted before the first one, costs as they arise: a run ends before a call that could exceed a limit.
+    Each of the `seeds` is another answer to the same prompt.
     """
 
     cells: tuple[Cell, ...]
@@ -73,24 +73,24 @@ class Grid(Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> str:
-        """A hash that tells this grid from every other."""
+        """A hash that distinguishes this grid from others."""
         asked = [f"{cell.name} {cell.reader.mark}" for cell in self.cells]
         several = f" {self.seeds}" if self.seeds > 1 else ""
         return hash_text(*asked, self.judge.mark, f"{self.budget} {self.questions}{several}")
 
     def asked(self, case: Case) -> list[Question]:
-        """Of the questions whose right answer is known."""
+        """Return `questions` of the questions whose right answer is known."""
         known = _judgeable(case)
         count = min(self.questions or len(known), len(known))
         return [known[place * len(known) // count] for place in range(count)]
 
 
 class Answered(Struct, frozen=True, kw_only=True):
-    """One answer; `prompt` is a hash of what was asked, `terms` of who was asked and what is right.
+    """One answer; `prompt` is a hash of the prompt, `terms` of the reader, the judge and the right answer.
 
-    `correct` is None until the answer is judged. `shown` are the refs of the memories in it.
-    `memory_share` is how much of the prompt they took. `served` and `judged_by` are the models that the
-    endpoints say they used.
+    `correct` is None until the answer is judged. `shown` are the refs of the memories in the prompt.
+    `memory_share` is their share of its tokens. `served` and `judged_by` are the models that the
+    endpoints report.
     """
 
     cell: str
@@ -116,9 +116,9 @@ class Answered(Struct, frozen=True, kw_only=True):
 
 
 async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: Told) -> dict[str, Json]:
-    """The document of the grid; raises TooManyAffected before the first call when it would take too many.
+    """Run the grid; return its document. Raises TooManyAffected before the first call if it needs too many.
 
-    So it does before the call that could cost more than is allowed; what was answered by then is kept.
+    It also raises before a call that could exceed the cost limit; earlier answers are kept.
     """
     dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
     wanted = dataset.case_ids[: plan.limit]
@@ -160,7 +160,7 @@ async def answer_all(plan: Plan, grid: Grid, *, date: str, command: str, tell: T
         "date": date,
     }
     text = json.dumps(document, sort_keys=True, indent=1) + "\n"
-    target = place.with_name(f"{place.stem}-{grid.mark}.json")  # the next grid keeps this one's document
+    target = place.with_name(f"{place.stem}-{grid.mark}.json")  # another grid has another file
     await asyncio.to_thread(target.write_text, text, encoding="utf-8")
     if plan.trajectories:
         await asyncio.to_thread(steps.join, wanted, target.with_suffix(SUFFIX))
@@ -174,7 +174,7 @@ def _judgeable(case: Case) -> list[Question]:
 
 
 def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
-    """How many questions can be judged, and how many cannot; raises if none can, or it costs too much."""
+    """Return how many questions can be judged, and how many not. Raises if none can, or at too many calls."""
     left_out = judged = told_first = 0
     answerable = False
     for case in cases:
@@ -197,9 +197,9 @@ def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
 
 
 class _Asking(Struct, frozen=True, kw_only=True):
-    """What every question needs: the grid, what it may cost, and what is known from before.
+    """The state for all questions: the grid, the budget, and the answers of earlier runs.
 
-    `faults` is what a memory did not keep, `told` what it took to tell agents everything, by cell.
+    `faults` are items that the memory did not keep, `told` the tokens for telling agents their case, by cell.
     """
 
     grid: Grid
@@ -211,7 +211,7 @@ class _Asking(Struct, frozen=True, kw_only=True):
 
 
 async def _case(case: Case, bench: Bench, asking: _Asking) -> AsyncIterator[list[Answered]]:
-    """The answers of one case, question by question."""
+    """Yield the answers of one case, question by question."""
     key, grid = Key.of(case), asking.grid
     agents, folders = asking.place.with_suffix(""), {}
     for cell in grid.cells:
@@ -234,7 +234,7 @@ async def _case(case: Case, bench: Bench, asking: _Asking) -> AsyncIterator[list
 
 
 def _note_used(question: Question, answers: Sequence[Answered], trajectory: Trajectory) -> None:
-    """What entered the prompt of a reader is what it used."""
+    """Record the memories in the prompt of each reader as used."""
     for given in answers:
         about = {"cell": given.cell, "seed": given.seed, "prompt": given.prompt, "correct": given.correct}
         trajectory.add_used(question.id, given.shown, question.gold, by="reader", **about)
@@ -249,7 +249,7 @@ async def _answer_question(
     asking: _Asking,
     seed: int,
 ) -> Answered:
-    """The answer and verdict from an earlier run, or new ones; either way they are written down."""
+    """Return the answer and verdict from an earlier run, or new ones; both are written to the file."""
     judge = asking.grid.judge
     memories = list(shown.values()) if cell.memory else None
     prompt = answer_prompt(question, memories)
@@ -273,7 +273,7 @@ async def _answer_question(
             served=reply.model,
             seed=seed,
         )
-    # Not read from the line: those of earlier versions have none.
+    # Computed anew, because the lines of earlier versions lack it.
     given = replace(given, memory_share=round(memory_share(question, memories), 4))
     if given.correct is None:
         try:
@@ -284,7 +284,7 @@ async def _answer_question(
 
 
 def _terms(question: Question, cell: Cell, judge: Reader, folder: Path | None) -> str:
-    """A hash of who answers, who judges, and what the agent was told: if it changes, it is asked anew."""
+    """Return a hash of reader, judge, right answer and agent folder: if it changes, the cache misses."""
     told_as = "" if folder is None else folder.name
     return hash_text(cell.reader.mark, judge.mark, _build_verdict(question, ""), told_as)
 
@@ -301,7 +301,7 @@ async def _judge_answer(question: Question, given: Answered, judge: Reader, purs
 
 
 def says_yes(verdict: Reply) -> bool:
-    """Whether the judge's first word is yes."""
+    """Return whether the judge's first word is yes."""
     words = verdict.text.casefold().split()
     return bool(words) and words[0].strip(".,!*\"'") == "yes"
 
@@ -317,7 +317,7 @@ def _summary(found: Sequence[Answered], asking: _Asking, *, clustered: bool) -> 
 
 
 def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
-    """Who was asked, which models say that they answered, how well, and what it took altogether."""
+    """Return the readers and the served models of a cell, its accuracy and its cost."""
     cost = sum(one.tokens for one in answers) + asking.told[answers[0].cell]
     return {
         "accuracy": round(sum(one.correct is True for one in answers) / len(answers), 4),
@@ -334,7 +334,7 @@ def _cell(answers: Sequence[Answered], asking: _Asking) -> dict[str, Json]:
 
 
 def _spread_seeds(answers: Sequence[Answered], seeds: int) -> dict[str, Json]:
-    """The accuracy of each seed, their interval, and whether they all said the same."""
+    """Return the accuracy of each seed, their interval, and whether all seeds gave the same answers."""
     if seeds < 2:
         return {}
     shares = [fmean(one.correct is True for one in answers if one.seed == seed) for seed in range(seeds)]
@@ -343,7 +343,7 @@ def _spread_seeds(answers: Sequence[Answered], seeds: int) -> dict[str, Json]:
 
 
 def _by_question(answers: Sequence[Answered]) -> dict[tuple[str, str], list[Answered]]:
-    """What was answered to each question, once a seed."""
+    """Return the answers to each question, one per seed."""
     results: dict[tuple[str, str], list[Answered]] = {}
     for one in answers:
         results.setdefault((one.case, one.question), []).append(one)
@@ -351,7 +351,7 @@ def _by_question(answers: Sequence[Answered]) -> dict[tuple[str, str], list[Answ
 
 
 def _list_shares(answers: Sequence[Answered]) -> list[float]:
-    """For each question, the share of seeds that answered it rightly."""
+    """Return, for each question, the share of seeds with a correct answer."""
     return [fmean(one.correct is True for one in asked) for asked in _by_question(answers).values()]
 
 
@@ -367,7 +367,7 @@ def _differences(cells: dict[str, list[Answered]], *, clustered: bool) -> Iterat
 def _write_answer(place: Path, fresh: bool) -> dict[tuple[str | int, ...], Answered]:
     place.parent.mkdir(parents=True, exist_ok=True)
     if fresh or not place.is_file():
-        shutil.rmtree(place.with_suffix(""), ignore_errors=True)  # what agents remember by themselves
+        shutil.rmtree(place.with_suffix(""), ignore_errors=True)  # folders of agents with their own memory
         place.write_text("", encoding="utf-8")
         return {}
     answers = [Answered(**json.loads(line)) for line in whole_lines(place)]

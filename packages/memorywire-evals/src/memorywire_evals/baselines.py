@@ -24,7 +24,7 @@ Posting: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 class Baselines:
-    """Ranks the texts of one case; ties go to the earlier text. `by_user` says which of them users said."""
+    """Ranks the texts of one case; ties go to the earlier text. `by_user` marks texts that users said."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Baselines:
         self._matrix = single.reshape(len(self._refs), -1).astype(np.float64)
 
     def rank(self, query: str, vector: bytes, depth: int) -> dict[str, list[str]]:
-        """The refs in the order of each ranker, best first."""
+        """Return the refs in the order of each ranker, best first."""
         text, dense = self._bm25(query), self._matrix @ np.frombuffer(vector, "<f4").astype(np.float64)
         scores = {
             "bm25": text,
@@ -66,7 +66,7 @@ class Baselines:
 
 
 def _build_index(texts: Iterable[str]) -> tuple[NDArray[np.float64], dict[str, Posting]]:
-    """The length of each text, and for each term where it is and how often; no text is held meanwhile."""
+    """Return the length of each text, and the postings of each term; streams the texts."""
     lengths = array("d")
     results: dict[str, tuple[array[int], array[float]]] = {}
     for place, text in enumerate(texts):
@@ -92,6 +92,6 @@ def _standard(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _stretch(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From 0 for the least to 1 for the largest."""
+    """Scale linearly from 0 for the lowest to 1 for the highest."""
     spread = float(np.ptp(scores))
     return (scores - scores.min()) / spread if spread else np.zeros(len(scores))

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from memorywire.model.record import Json
 
 STEP_MS = 1_000
-"""Between two turns of a session, so that their order is kept."""
+"""The time between two turns of a session, so that their order is preserved."""
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -25,20 +25,20 @@ class Item(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What the baselines index as words: "[8 May 2023] speaker: words"."""
+        """The text that the baselines index: "[8 May 2023] speaker: words"."""
         speaker = self.metadata.get("speaker") or self.metadata.get("role")
         named = f"{speaker}: {self.content}" if speaker else self.content
         return named if self.occurred_at is None else f"[{day(self.occurred_at)}] {named}"
 
     @property
     def meaning(self) -> str:
-        """What the baselines embed: the same, but only the words where a role stands in for a name."""
+        """The text that the baselines embed: the same, or only the content if a role stands in for a name."""
         unnamed = "role" in self.metadata and not self.metadata.get("speaker")
         return self.content if unnamed else self.text
 
 
 class Expectation(Struct, frozen=True, kw_only=True):
-    """What a recall must bring up, tier by tier; None makes no claim about that tier."""
+    """What a recall must return in each tier; None makes no claim about that tier."""
 
     scopes: tuple[str, ...]
     user: str
@@ -54,10 +54,10 @@ class Expectation(Struct, frozen=True, kw_only=True):
 class Question(Struct, frozen=True, kw_only=True):
     """A question and its evidence.
 
-    `gold` are refs of items, `audited` the same after known label faults are mended. `ages` are groups
-    of refs from the oldest statement to the newest. `answers` are strings of which one must occur in what
-    is recalled, `answer` is what a person would say. A question that is not `answerable` may still have
-    evidence of its topic.
+    `gold` are refs of items, `audited` the same with known label errors fixed. `ages` are groups
+    of refs from the oldest statement to the newest. `answers` are strings of which one must occur in the
+    recalled texts, `answer` is what a person would say. A question that is not `answerable` may still
+    have evidence of its topic.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Pair(Struct, frozen=True, kw_only=True):
-    """Two memories that look alike: to be kept apart, or to be recognised as one."""
+    """Two similar memories, which must be kept apart or recognised as the same."""
 
     id: str
     first: str
@@ -85,10 +85,10 @@ class Pair(Struct, frozen=True, kw_only=True):
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """One memory of its own: a conversation, a haystack, a corpus.
+    """The content of one memory: a conversation, a haystack, a corpus.
 
-    `untrusted` are items that are false although nothing about them says so. `skipped` counts turns without
-    words, which no store keeps.
+    `untrusted` are items that are false without any sign of it. `skipped` counts turns without words, which
+    no store keeps.
     """
 
     id: str
@@ -100,7 +100,7 @@ class Case(Struct, frozen=True, kw_only=True):
 
 
 class Dataset(Struct, frozen=True, kw_only=True):
-    """The cases of one split, built one at a time so that a large set need not be held as values."""
+    """The cases of one split, built one at a time so that a large set need not fit in memory."""
 
     name: str
     split: str
@@ -110,11 +110,11 @@ class Dataset(Struct, frozen=True, kw_only=True):
 
 
 def day(epoch_ms: int) -> str:
-    """A date as people write it."""
+    """Return a date such as "8 May 2023"."""
     moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
     return f"{moment.day} {moment:%B} {moment.year}"
 
 
 def epoch_ms(text: str, form: str) -> int:
-    """The moment a dataset's date stands for, read as UTC."""
+    """Parse a dataset's date as UTC, in epoch milliseconds."""
     return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1000)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import ceil, floor, log2, log10
 
-# Told apart by people who cannot tell red from green (Okabe and Ito).
+# Distinguishable for colour-blind people (Okabe and Ito).
 COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
     *("#D55E00", "#999999", "#F0E442", "#882255"),
@@ -13,7 +13,7 @@ COLOURS = (
 _WIDTH, _HEIGHT = 720, 376
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 28, 140
 _SHORT = _HEIGHT - 70
-"""As high as a chart is whose labels are not slanted."""
+"""The height of a chart whose labels are not slanted."""
 
 _SLANT = -50
 
@@ -21,7 +21,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def bars(title: str, groups: Mapping[str, Mapping[str, float]], series: Sequence[str]) -> str:
-    """A cluster of bars for every group, one bar a series, from 0 to 1."""
+    """Return a bar chart with a cluster per group and one bar per series, from 0 to 1."""
     inner = _WIDTH - _LEFT - _RIGHT
     slot = inner / max(len(groups), 1)
     width = slot * 0.8 / max(len(series), 1)
@@ -41,7 +41,7 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float]], series: Sequence
 
 
 def lines(title: str, curves: Mapping[str, Points], ticks: Sequence[float], axis: str, *, log: bool) -> str:
-    """A line for every curve, the first on top; x over the ticks, logarithmic when told, y from 0 to 1."""
+    """Return a line chart, the first curve on top; x spans the ticks, logarithmic if `log`, y from 0 to 1."""
     shapes = [_label(_x(tick, ticks, log), _HEIGHT - _BOTTOM + 16, f"{tick:g}", "middle") for tick in ticks]
     for order, (name, points) in reversed(list(enumerate(curves.items()))):
         path = " ".join(f"{_x(x, ticks, log):.1f},{_y(y):.1f}" for x, y in points)
@@ -54,7 +54,7 @@ def lines(title: str, curves: Mapping[str, Points], ticks: Sequence[float], axis
 
 
 def latencies(title: str, curves: Mapping[str, Points]) -> str:
-    """Milliseconds over the number of memories, both axes logarithmic, with a dot for every measurement."""
+    """Return a chart of milliseconds by number of memories, both axes logarithmic, a dot per measurement."""
     sizes = _powers([x for points in curves.values() for x, _ in points])
     times = _powers([y for points in curves.values() for _, y in points])
 
@@ -77,7 +77,7 @@ def latencies(title: str, curves: Mapping[str, Points]) -> str:
 
 
 def _powers(values: Sequence[float]) -> list[float]:
-    """The powers of ten around the values, two at least."""
+    """Return the powers of ten around the values, at least two."""
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
     return [10.0**power for power in range(low, max(high, low + 1) + 1)]
 
@@ -107,7 +107,7 @@ def _grid() -> list[str]:
 
 
 def _legend(series: Sequence[str], height: int) -> list[str]:
-    """Names beside their colours, from the left, in as many rows as it takes; the last one at the bottom."""
+    """Return rows of names with their colours, from the left; the last row at the bottom."""
     rows: list[list[str]] = [[]]
     x = float(_LEFT)
     for order, name in enumerate(series):
@@ -130,7 +130,7 @@ def _label(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _slant_label(x: float, y: float, text: str) -> str:
-    """A label that leaves room for its neighbours."""
+    """Return a slanted label, which leaves room for its neighbours."""
     turned = f'transform="rotate({_SLANT} {x:.1f} {y:.1f})"'
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end" {turned}>{escape(text)}</text>'
 

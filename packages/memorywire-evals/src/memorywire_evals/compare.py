@@ -1,4 +1,4 @@
-"""Compares two results, and says by resampling which differences are more than chance."""
+"""Compares two results, and tests by resampling which differences are more than chance."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -19,7 +19,7 @@ _CHUNK = 500
 
 
 class Interval(Struct, frozen=True, kw_only=True):
-    """A mean, the range that holds it in 95 of 100 resamples, and the two-sided p of it being zero."""
+    """A mean, its 95 % range over resamples, and the two-sided p of it being zero."""
 
     mean: float
     low: float
@@ -34,9 +34,9 @@ def interval(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Interval:
-    """The mean of the values, drawn one by one; and in whole clusters as well, where those are given.
+    """Return the mean with an interval from resampled values and, if given, from resampled clusters as well.
 
-    The wider range and the larger p are told: a few clusters that happen to agree prove nothing.
+    Returns the wider range and the larger p: a few clusters that agree by chance prove nothing.
     """
     ways = [None] if clusters is None else [None, clusters]
     draws = [resample_means(values, way, resamples=resamples, seed=seed) for way in ways]
@@ -57,7 +57,7 @@ def difference(
     *,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """Ours minus theirs, question by question."""
+    """Return the interval of ours minus theirs, question by question."""
     gaps = [mine - other for mine, other in zip(ours, theirs, strict=True)]
     return interval(gaps, clusters, resamples=resamples)
 
@@ -81,7 +81,7 @@ Document: TypeAlias = Mapping[str, Json]
 
 SURE = 0.05
 FEWEST = 6
-"""Of fewer questions that all went one way, chance explains so much still."""
+"""With fewer questions, chance explains even a difference that all of them share."""
 
 _DATA = ("data", "split", "roles")
 
@@ -89,7 +89,7 @@ _EMPTY = {"foreign": "foreign question", "own": "unanswerable question"}
 
 
 def compared(before: Document, after: Document) -> list[dict[str, Json]]:
-    """Every metric both have, over the questions both asked; the surest differences first."""
+    """Compare every metric that both have, over their common questions; sorted by p."""
     if before["run"]["set"] != after["run"]["set"]:
         raise InvalidRequest("the two results are of different sets", field="after")
     kind = KINDS[before["run"]["set"]]
@@ -121,7 +121,7 @@ def compared(before: Document, after: Document) -> list[dict[str, Json]]:
 
 
 def cautions(before: Document, after: Document) -> Iterator[str]:
-    """What must be known before a difference is believed."""
+    """Yield warnings about the comparison."""
     for place, document in (("first", before), ("second", after)):
         if document["summary"]["void"]:
             yield f"the {place} result is VOID: not every memory was kept"
@@ -134,7 +134,7 @@ def cautions(before: Document, after: Document) -> Iterator[str]:
 
 
 def lines(differences: list[dict[str, Json]]) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Headers and rows of a table."""
+    """Return the headers and rows of a table."""
     headers = ("metric", "questions", "before", "after", "difference", "95 %", "p", "")
     return headers, [
         [
@@ -164,7 +164,7 @@ def _rows(document: Document) -> dict[str, Json]:
 
 
 def _ours(row: Json) -> dict[str, float]:
-    """Its figures; and of a question that has no answer here, whether it was left empty, as it should be."""
+    """Return the figures of a row, and for a question without an answer whether the recall was empty."""
     results: dict[str, float] = dict(row["figures"].get(OURS, {}))
     if row["asked"] == "foreign" or (row["asked"] == "own" and not row["answerable"]):
         results[f"{_EMPTY[row['asked']]} left empty"] = float(not row["kept"])

@@ -1,7 +1,7 @@
 """Measures `memorywire dream` on labelled sets: merges, supersessions, and recall afterwards.
 
-Each line of the set is a family of five records: a fact, a copy of it, the same in other words, one that is
-merely about the same, and a later one that contradicts it. A question asks for what holds now.
+Each line of the set is a family of five records: a fact, a copy of it, a paraphrase, a statement on the same
+topic, and a later one that contradicts it. A question asks for the current fact.
 """
 
 import json
@@ -39,7 +39,7 @@ _DEPTH = 5
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """Of one night: duplicates by precision and recall, conflicts, and recall before and after it."""
+    """Figures of one run: precision and recall of merges, conflicts, and recall before and after."""
 
     records: int
     merged: int
@@ -65,7 +65,7 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 
 def families(named: str = "dream") -> list[dict[str, str]]:
-    """The set `dream`, or the smaller `dream_second`."""
+    """Return the set `dream`, or the smaller `dream_second`."""
     lines = (
         (files("memorywire_evals") / "datasets" / f"{named}.jsonl").read_text(encoding="utf-8").splitlines()
     )
@@ -73,7 +73,7 @@ def families(named: str = "dream") -> list[dict[str, str]]:
 
 
 async def measure(*, embedder: str, clock: Clock, named: str = "dream") -> Figures:
-    """Fill a store with the set, dream one night and a second, ask before and after."""
+    """Fill a store with the set, consolidate twice, and measure recall before and after the first run."""
     known = families(named)
     async with slept_in(embedder, clock) as context:
         await fill(context, known)
@@ -91,7 +91,7 @@ async def _dream(context: Context, settings: ConsolidationSettings) -> RunResult
 
 @asynccontextmanager
 async def slept_in(embedder: str, clock: Clock) -> AsyncIterator[Context]:
-    """A fresh memory in which everything is allowed."""
+    """Open an empty memory with the policy `open`."""
     container = await open_container(
         stores=("sqlite://",),
         embedder=embedder,
@@ -107,7 +107,7 @@ async def slept_in(embedder: str, clock: Clock) -> AsyncIterator[Context]:
 
 
 async def fill(context: Context, known: Sequence[Mapping[str, str]]) -> None:
-    """Keep all records in one change, as an import would, a day between a family's first and last."""
+    """Store all records in one change, as an import would; the records of a family are a day apart."""
     now = context.clock() - 60 * DAY_MS
     await keep(
         context,
@@ -120,7 +120,7 @@ async def fill(context: Context, known: Sequence[Mapping[str, str]]) -> None:
 
 
 async def keep(context: Context, records: Sequence[Record]) -> None:
-    """Keep all of them in one change."""
+    """Store all records in one change."""
     puts = tuple(Put(record=one, base=Base.NOTHING) for one in records)
     change = Change(id=context.mint(), operation="import", scope=SCOPE, at=context.clock(), put=puts)
     (ready,) = await embed_changes([change], context)
@@ -132,7 +132,7 @@ def record(text: str, id: str, at: int) -> Record:
 
 
 async def _ask_question(context: Context, known: Sequence[Mapping[str, str]]) -> tuple[float, int]:
-    """How often what holds now is among the first answers, and how many of them say what held before."""
+    """Return the share of questions whose hits contain the current fact, and the count of outdated hits."""
     results = stale = 0
     for number, family in enumerate(known):
         answer = await recall(
@@ -182,7 +182,7 @@ def _same(id: str, kept: str) -> bool:
 
 
 def _join_pairs(kind: str, count: int, into: Mapping[str, str]) -> float:
-    """The share of families in which this record and the fact became one memory."""
+    """Return the share of families in which this record and the fact became one memory."""
     ends = ((_end(f"{number:02}-{kind}", into), _end(f"{number:02}-fact", into)) for number in range(count))
     return round(sum(one == other for one, other in ends) / count, 4)
 
@@ -210,7 +210,7 @@ class Updates(Struct, frozen=True, kw_only=True):
 
     @property
     def precision(self) -> float | None:
-        """The share of what ended that is labelled, if anything did."""
+        """The share of ended memories that are labelled; None if none ended."""
         all_ended = self.ended + self.others
         return self.ended / all_ended if all_ended else None
 
@@ -229,7 +229,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
 
 async def updates(data: Path, *, embedder: str, clock: Clock) -> Updates:
-    """A night over the memories of HaluMem's user."""
+    """Run consolidation on the memories of HaluMem's user."""
     [(_, user)] = read_lines(find(data, "halumem*/*.jsonl", "*halumem*.jsonl"))
     points = [point for session in user["sessions"] for point in session["memory_points"]]
     records, labelled = _tell_session(points)
@@ -251,7 +251,7 @@ async def updates(data: Path, *, embedder: str, clock: Clock) -> Updates:
 
 
 async def facts(data: Path, corpus: str, *, embedder: str, clock: Clock) -> Facts:
-    """A night over one corpus of FactConsolidation."""
+    """Run consolidation on one corpus of FactConsolidation."""
     document = read_json(find(data, "factconsolidation*.json.xz", "factconsolidation*.json"))
     texts = document["corpora"][corpus]
     [asked] = [one for one in document["sets"] if one["corpus"] == corpus and "_sh_" in one["name"]]
@@ -275,7 +275,7 @@ async def facts(data: Path, corpus: str, *, embedder: str, clock: Clock) -> Fact
 
 
 def _tell_session(points: Sequence[Mapping[str, Json]]) -> tuple[list[Record], set[tuple[str, str]]]:
-    """The memories in the order they were made, each text once, and which is updated by which."""
+    """Return the memories in order, each text once, and the labelled pairs (older id, newer id)."""
     known: dict[str, Record] = {}
     labelled: set[tuple[str, str]] = set()
     for point in points:
@@ -292,7 +292,7 @@ def _list_ended(done: RunResult) -> Iterator[tuple[str, str]]:
 
 
 async def _ask_all(context: Context, asked: Mapping[str, Json]) -> tuple[float, float]:
-    """The share of questions whose answer is said by the first memory, and by one of the first five."""
+    """Return the share of questions answered by the first hit, and by one of the first five."""
     first = among = 0
     for question, answers in zip(asked["questions"], asked["answers"], strict=True):
         results = await recall(Recall(scope=SCOPE, query=question, k=_DEPTH, min_relevance="off"), context)

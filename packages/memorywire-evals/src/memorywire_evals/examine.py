@@ -1,4 +1,4 @@
-"""Examines a case: fills a memory, asks its questions and foreign ones, ranks with the baselines."""
+"""Examines a case: fills a memory, asks its own and foreign questions, and ranks with the baselines."""
 
 import asyncio
 import time
@@ -24,9 +24,9 @@ DEFAULT_K = 5
 
 
 class Bench(Struct, frozen=True, kw_only=True):
-    """What every case is put to the test with; `set_name` begins the names of agents and memories.
+    """The setup that all cases share; `set_name` is the prefix of agent names and memory ids.
 
-    The steps of a case are added to its `trajectory`, when one is wanted.
+    The steps of a case are added to `trajectory`, unless it is None.
     """
 
     set_name: str
@@ -38,7 +38,7 @@ class Bench(Struct, frozen=True, kw_only=True):
     def open_memory(
         self, case: Case, *, agent: str | None = None
     ) -> AbstractAsyncContextManager[MemoryUnderTest]:
-        """The memory of a case, with an agent of its own unless one is named."""
+        """Open the memory of a case, with a separate agent unless one is named."""
         return open_memory(
             self.set_name,
             case,
@@ -50,7 +50,7 @@ class Bench(Struct, frozen=True, kw_only=True):
 
 
 async def compare_pairs(case: Case, bench: Bench) -> list[Row]:
-    """Each pair in a memory of its own, with nothing else to be confused with."""
+    """Measure each pair in a separate, empty memory."""
     rows = []
     for pair in case.pairs:
         agent = f"eval:{bench.set_name}:{case.id}:{pair.id}"
@@ -71,7 +71,7 @@ async def compare_pairs(case: Case, bench: Bench) -> list[Row]:
 
 
 async def _merge_rows(pair: Pair, seat: MemoryUnderTest) -> dict[str, float]:
-    """Whether the second was taken for the first, on the way in or when recalled without repetitions."""
+    """Measure whether the second was taken for the first, on write or in a recall without duplicates."""
     told = await seat.tell([Item(ref="first", content=pair.first, type="semantic")])
     told += await seat.tell([Item(ref="second", content=pair.second, type="semantic")])
     if told:
@@ -89,9 +89,9 @@ async def _merge_rows(pair: Pair, seat: MemoryUnderTest) -> dict[str, float]:
 async def examine(
     case: Case, foreign: Sequence[Question], bench: Bench, watch: Callable[[float], None]
 ) -> Examined:
-    """Everything one case can tell; `foreign` questions are about another case and have no answer here.
+    """Measure one case; `foreign` questions are about another case and have no answer here.
 
-    `watch` is told which share of it is done: about half is remembering.
+    `watch` gets the completed share; about half is remembering.
     """
     key = Key.of(case)
     async with bench.open_memory(case) as seat:

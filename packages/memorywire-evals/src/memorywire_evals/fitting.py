@@ -8,14 +8,14 @@ from msgspec import Struct
 from memorywire.search.admit import derive_match
 
 KEEP = 0.98
-"""The share of answerable questions that a fitted floor still answers, at least."""
+"""The minimum share of answerable questions that a fitted floor still answers."""
 
 _GRID = tuple(step / 20 for step in range(20))
 _STEPS = 1000
 
 
 class Cut(Struct, frozen=True, kw_only=True):
-    """What a floor would do: the share of answerable questions it keeps, and of the others it cuts."""
+    """The effect of a floor: the share of answerable questions it keeps, and of the others it cuts."""
 
     floor: float
     kept: float
@@ -23,10 +23,10 @@ class Cut(Struct, frozen=True, kw_only=True):
 
 
 def fit_floor(answerable: Sequence[float], others: Sequence[float]) -> float:
-    """The floor for the best relevance of each question; neither list may be empty.
+    """Fit a floor to the best relevance of each question; neither list may be empty.
 
-    Among the floors that keep enough of the answerable questions, some cut the most of the others. Their
-    range is taken, and the middle of it is the floor.
+    Among the floors that keep enough of the answerable questions, take the range that cuts most of the
+    others, and return its middle.
     """
     highest = _find_least(answerable)
     below = [relevance for relevance in (*answerable, *others) if relevance < highest]
@@ -44,7 +44,7 @@ def fit_match(floor: float, answerable: Sequence[float]) -> float | None:
 
 
 def fit_threshold(same: Sequence[float]) -> float:
-    """The highest threshold, to two digits, that still recognises enough of the pairs that are the same."""
+    """Return the highest threshold, to two digits, that still recognises enough of the equal pairs."""
     return math.floor(_find_least(same) * 100) / 100
 
 
@@ -61,5 +61,5 @@ def measure_cut(floor: float, answerable: Sequence[float], others: Sequence[floa
 
 
 def build_table(floor: float, answerable: Sequence[float], others: Sequence[float]) -> list[Cut]:
-    """What the fitted floor and others around it would do, from low to high."""
+    """Return the effect of the fitted floor and of others, from low to high."""
     return [measure_cut(step, answerable, others) for step in sorted({*_GRID, floor})]

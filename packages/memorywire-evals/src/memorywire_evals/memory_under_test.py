@@ -21,7 +21,7 @@ from memorywire_evals.trajectories import Trajectory
 
 
 class Moment:
-    """A clock that stands where it is put, so that "last week" means the week before the question."""
+    """A clock set by hand, so that "last week" means the week before the question."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -31,7 +31,7 @@ class Moment:
 
 
 class Heard(Struct, frozen=True, kw_only=True):
-    """What a recall said, as refs of the case, and how long it took with the query already embedded."""
+    """The result of a recall as refs of the case, and its time with the query already embedded."""
 
     hits: tuple[Hit, ...]
     refs: tuple[str, ...]
@@ -77,16 +77,16 @@ class MemoryUnderTest:
         *,
         watch: Callable[[int], None] | None = None,
     ) -> tuple[str, ...]:
-        """Remember every item; what was not kept under its own id comes back, with the reason.
+        """Remember every item; return those not stored under their own id, with the reason.
 
-        `watch` is told how many were remembered so far.
+        `watch` gets the number remembered so far.
         """
         parts = [part for item in items for part in parts_of(item)]
         plain = [item for item in parts if not item.supersedes]
         chained = [item for item in parts if item.supersedes]
         fields = [self._fields(item, marks or {}) for item in plain]
         told = await self.memory.remember_many(fields, on_progress=watch)
-        for item in chained:  # what is superseded must be there first
+        for item in chained:  # a superseded item must be stored first
             told += await self.memory.remember_many([self._fields(item, marks or {})])
         self.writes += len(told)
         receipts = list(zip([*plain, *chained], told, strict=True))
@@ -97,7 +97,7 @@ class MemoryUnderTest:
         return tuple(fault for item, result in receipts if (fault := self._fault(item, result)))
 
     async def ask(self, question: Question, *, asked: str = "own", **options: Json) -> Heard:
-        """What is recalled; `asked` is `foreign` for a question about another case."""
+        """Recall for a question; `asked` is `foreign` for a question about another case."""
         self._moment.at = self._now if question.asked_at is None else question.asked_at
         began = time.perf_counter()
         scope = "all" if options.get("user_id") is None else "user"
@@ -109,7 +109,7 @@ class MemoryUnderTest:
         return Heard(hits=hits, refs=self.refs(hits), relevance=_relevance(hits), ms=ms)
 
     def refs(self, hits: Sequence[Hit]) -> tuple[str, ...]:
-        """The items that were recalled, each once, where it first appears."""
+        """Return the refs of the recalled items, each once, at its first position."""
         return unique(map(self._ref, hits))
 
     def _ref(self, hit: Hit) -> str:
@@ -133,7 +133,7 @@ class MemoryUnderTest:
         return {name: value for name, value in fields.items() if value is not None}
 
     def _is_repetition(self, item: Item, result: Remembered | MemorywireError) -> bool:
-        """Whether another memory says the same; under its own id it is what an earlier run left."""
+        """Return whether another memory was the duplicate; one with its own id is from an earlier run."""
         if isinstance(result, MemorywireError):
             return False
         return result.status is Status.DUPLICATE and result.id != self.id(item.ref)
@@ -156,7 +156,7 @@ async def open_memory(
     agent: str | None = None,
     trajectory: Trajectory | None = None,
 ) -> AsyncIterator[MemoryUnderTest]:
-    """A memory for one case, with an agent of its own unless one is named, of the tenant the stores name."""
+    """Open a memory for one case and the stores' tenant, with a separate agent unless one is named."""
     moment = Moment()
     moments = [item.occurred_at for item in case.items if item.occurred_at is not None]
     async with Memory(
@@ -176,7 +176,7 @@ def _tenant(stores: Sequence[str]) -> str:
 
 
 def parts_of(item: Item) -> Iterator[Item]:
-    """The item, or as many as it takes to remember all of it."""
+    """Yield the item, split into parts if it is too long for one memory."""
     for number, content in enumerate(in_parts(item.content), start=1):
         yield replace(item, ref=_part(item.ref, number), content=content)
 
@@ -186,7 +186,7 @@ def _part(ref: str, number: int) -> str:
 
 
 def _relevance(hits: Sequence[Hit]) -> float:
-    """How much the best hit has to do with the query; nothing when there is none."""
+    """Return the relevance of the best hit; 0 without hits."""
     if not hits:
         return 0.0
     best = hits[0]

@@ -1,7 +1,7 @@
-"""The metrics, as pure functions over ranked ids, and the figures of one question.
+"""The metrics as pure functions over ranked ids, and the figures of one question.
 
-`rec@k` is |gold in the first k| / |gold|, `any@k` and `all@k` say whether some or all of it is there. A
-session ranks where its best turn ranks. A token is four characters.
+`rec@k` is |gold in the first k| / |gold|, `any@k` and `all@k` tell whether some or all of it is there. A
+session ranks at its best turn. A token is four characters.
 """
 
 import math
@@ -18,7 +18,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def recall_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
-    """The share of the gold that is among the first k."""
+    """Return the share of the gold among the first k."""
     return len(set(gold) & set(ranking[:k])) / len(set(gold))
 
 
@@ -31,7 +31,7 @@ def all_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
 
 
 def ceiling(sizes: Iterable[int], k: int) -> float:
-    """The best mean rec@k that gold sets of these sizes allow."""
+    """Return the best mean rec@k that gold sets of these sizes allow."""
     shares = [min(k, size) / size for size in sizes]
     return sum(shares) / len(shares)
 
@@ -41,12 +41,12 @@ def reciprocal_rank(ranking: Sequence[str], gold: Collection[str]) -> float:
 
 
 def ndcg_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Each hit at place i is worth 1/log2(i + 1), against the best order possible."""
+    """Return nDCG@k: a hit at rank i gains 1/log2(i + 1), divided by the best possible order."""
     return _gain(ranking, gold, k, lambda place: 1 / math.log2(place + 1))
 
 
 def official_ndcg_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
-    """LongMemEval's own: the first two places count in full, place i after them 1/log2(i)."""
+    """Return LongMemEval's nDCG@k: ranks 1 and 2 gain 1, rank i after them 1/log2(i)."""
     return _gain(ranking, gold, k, lambda place: 1.0 if place < 3 else 1 / math.log2(place))
 
 
@@ -57,12 +57,12 @@ def _gain(ranking: Sequence[str], gold: Collection[str], k: int, worth: Worth) -
 
 
 def roll_up(ranking: Iterable[str], group: Mapping[str, str]) -> list[str]:
-    """Sessions in the order of their best turns."""
+    """Return sessions in the order of their best turns."""
     return list(dict.fromkeys(group[id] for id in ranking if id in group))
 
 
 def auroc(positives: Sequence[float], negatives: Sequence[float]) -> float:
-    """How often a positive outscores a negative, ties counting half: from average ranks."""
+    """Return how often a positive outscores a negative, ties counting half; computed from average ranks."""
     values = sorted([(value, True) for value in positives] + [(value, False) for value in negatives])
     total, place = 0.0, 0
     while place < len(values):
@@ -83,20 +83,20 @@ def abstention_at(positives: Sequence[float], negatives: Sequence[float], loss: 
 
 
 def newest_first(ranking: Sequence[str], ages: Sequence[Collection[str]]) -> float:
-    """Whether the newest statement stands above every older one; `ages` go from oldest to newest."""
+    """Return whether the newest statement ranks above all older ones; `ages` go from oldest to newest."""
     places = {id: place for place, id in enumerate(ranking)}
     best = [min((places.get(id, len(ranking)) for id in group), default=len(ranking)) for group in ages]
     return float(best[-1] < min(best[:-1]))
 
 
 def freshest_on_top(ranking: Sequence[str], gold: Collection[str], moments: Mapping[str, int]) -> float:
-    """Whether the freshest of the relevant memories is the very first hit."""
+    """Return whether the newest of the relevant memories is the first hit."""
     freshest = max(moments[id] for id in gold)
     return float(bool(ranking) and ranking[0] in gold and moments[ranking[0]] == freshest)
 
 
 def contains_answer(texts: Sequence[str], answers: Sequence[str], k: int) -> float:
-    """SubEM@k: whether one of the answers occurs in one of the first k texts, case aside."""
+    """Return SubEM@k: whether an answer occurs in one of the first k texts, ignoring case."""
     seen = [text.casefold() for text in texts[:k]]
     return float(any(answer.casefold() in text for answer in answers for text in seen))
 
@@ -106,7 +106,7 @@ def tokens(text: str) -> int:
 
 
 def packed(ranking: Iterable[str], sizes: Mapping[str, int], budget: int) -> list[str]:
-    """Hits in rank order as long as they fit; one that does not is skipped, the next may."""
+    """Return hits in rank order that fit the budget; a hit that does not fit is skipped."""
     taken, left = [], budget
     for id in ranking:
         if sizes[id] <= left:
@@ -116,7 +116,7 @@ def packed(ranking: Iterable[str], sizes: Mapping[str, int], budget: int) -> lis
 
 
 def precision(found: Collection[str], wanted: Collection[str]) -> float | None:
-    """The share of what was found that was wanted; no claim when nothing was, and nothing came."""
+    """Return the share of `found` that is wanted; None if both are empty."""
     if not found:
         return 0.0 if wanted else None
     return len(set(found) & set(wanted)) / len(set(found))
@@ -127,7 +127,7 @@ def recall(found: Collection[str], wanted: Collection[str]) -> float | None:
 
 
 def precision_recall(positives: Sequence[float], negatives: Sequence[float]) -> list[tuple[float, float]]:
-    """(recall, precision) of keeping everything from a threshold up, for every threshold, highest first."""
+    """Return (recall, precision) for every threshold, highest first."""
     points = []
     for threshold in sorted(set(positives), reverse=True):
         kept = sum(value >= threshold for value in positives)
@@ -137,20 +137,20 @@ def precision_recall(positives: Sequence[float], negatives: Sequence[float]) -> 
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of the values does not exceed."""
+    """Return the smallest value that is at least as large as this share of the values."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 KS = (1, 5, 10, 25, 50)
 FEW = 10
-"""Up to here, whether some or all of the evidence is there is told apart too."""
+"""`any@k` and `all@k` are computed up to this k."""
 
 BUDGETS = (256, 512, 1024, 2048, 4096, 8192)
 ACCURACY_BUDGET = 1024
 
 
 class Key(Struct, frozen=True):
-    """What the scorer must know about a case: where each item belongs, how long and how old it is.
+    """The data of a case that scoring needs: sessions, sizes, times and texts of the items.
 
     `lines` are the items as a reader sees them, with date and speaker.
     """
@@ -175,7 +175,7 @@ class Key(Struct, frozen=True):
 
 
 def ranking_figures(question: Question, key: Key, ranking: Sequence[str]) -> dict[str, float]:
-    """Every metric of a ranking that this question allows."""
+    """Return all metrics of a ranking that this question allows."""
     figures: dict[str, float] = {}
     if question.gold:
         figures |= _levels("turn", ranking, question.gold, len(key.texts))
@@ -197,7 +197,7 @@ def ranking_figures(question: Question, key: Key, ranking: Sequence[str]) -> dic
 def default_figures(
     question: Question, key: Key, kept: Sequence[str], cosines: Sequence[float]
 ) -> dict[str, float]:
-    """What the default recall is worth: relevancy, evidence, and which share of all memory it returns."""
+    """Return the figures of the default recall: relevancy, evidence, and its share of the whole memory."""
     whole, returned = sum(key.sizes.values()), sum(key.sizes[ref] for ref in kept)
     figures = {"returned-tokens": float(returned)}
     if whole:
@@ -212,7 +212,7 @@ def default_figures(
 
 
 def recency_figures(question: Question, key: Key, ranking: Sequence[str]) -> dict[str, float]:
-    """Recency, and the accuracy a perfect reader would have: the evidence, or the answer, is in reach."""
+    """Return recency, and the accuracy of a perfect reader: whether evidence or answer fits the budget."""
     figures: dict[str, float] = {}
     if question.gold and all(ref in key.moments for ref in question.gold):
         figures["recency"] = freshest_on_top(ranking, question.gold, key.moments)
@@ -226,7 +226,7 @@ def recency_figures(question: Question, key: Key, ranking: Sequence[str]) -> dic
 
 
 def _levels(level: str, ranking: Sequence[str], gold: Collection[str], size: int) -> dict[str, float]:
-    """Figures at every k below the size of what is ranked: from there on, everything is found."""
+    """Return the figures at each k below the number of ranked items; beyond it, everything is found."""
     deep = [k for k in KS if k < size]
     few = [k for k in deep if k <= FEW]
     figures = {f"{level}.rec@{k}": recall_at(ranking, gold, k) for k in deep}

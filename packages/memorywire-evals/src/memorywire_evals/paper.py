@@ -1,4 +1,4 @@
-"""The paper's microbenchmark (section 5.1): single remembers and recalls, each with its embedding."""
+"""The paper's microbenchmark (section 5.1): single remembers and recalls, embedding included."""
 
 import tempfile
 import time
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class _Timed(Struct, frozen=True, kw_only=True):
-    """What each call gave, and its milliseconds."""
+    """The result of each call, and its milliseconds."""
 
     values: list[Json]
     ms: list[float]
@@ -47,7 +47,7 @@ class _Timed(Struct, frozen=True, kw_only=True):
 
 
 def find_user(item: Item) -> str | None:
-    """The person a fact is about; a fact about no one of them belongs to the agent."""
+    """Return the person a fact is about; None for the agent."""
     word = item.content.split()[0].removesuffix("'s")
     return word if word in _PEOPLE else None
 
@@ -55,7 +55,7 @@ def find_user(item: Item) -> str | None:
 async def run_micro_paper(
     stores: Sequence[str], embedder: str, *, clock: Clock, embedder_key: str | None = None
 ) -> dict[str, Json]:
-    """The figures of the paper's table, measured here, beside the published ones."""
+    """Measure the figures of the paper's table, and return them with the published ones."""
     dataset = read_micro(Path(), split="all", roles="all")
     case = dataset.build(dataset.case_ids[0])
     with tempfile.TemporaryDirectory(prefix="memorywire-paper-") as folder:
@@ -119,7 +119,7 @@ HEADERS = ("metric", "here", "published")
 
 
 def list_rows(document: Mapping[str, Json]) -> Iterator[list[str]]:
-    """The paper's table with a column for this run."""
+    """Yield the rows of the paper's table with a column for this run."""
     columns = document["figures"], document["published"]
     yield ["recall@5, labelled queries", *(f"{one['recall@5']:.3f}" for one in columns)]
     yield ["precision@5", *(f"{one['precision@5']:.3f}" for one in columns)]

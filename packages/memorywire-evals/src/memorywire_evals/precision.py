@@ -1,7 +1,7 @@
-"""Measures PrecisionMemBench in three tiers, each filled by our filters and recall.
+"""Measures PrecisionMemBench in three tiers, each filled by filters and recall.
 
-Pinned facts and open questions are listed by filter. Everything else comes by a recall within the scopes of
-the case, with the default floor. A case passes when every claim about every tier holds.
+Pinned facts and open questions are listed by filter. The rest is recalled within the scopes of the case, with
+the default floor. A case passes if every claim about every tier holds.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from memorywire_evals.cases import Case, Expectation, Item, Question
 from memorywire_evals.memory_under_test import MemoryUnderTest
 from memorywire_evals.results import OURS, Row
 
-# The baselines have no floor: they return their best few.
+# The baselines have no floor: they return their best hits.
 RIVALS_RETURN = 5
 
 
 async def examine_beliefs(
     case: Case, seat: MemoryUnderTest, rivals: Baselines | None, embedder: Embedder
 ) -> list[Row]:
-    """One row a question that says what to expect."""
+    """Return a row for each question with an expectation."""
     items = {item.ref: item for item in case.items}
     return [
         await _row(case, question, question.expect, items, seat, rivals, embedder)
@@ -97,7 +97,7 @@ async def _recall_beliefs(
 
 
 def _eligible(item: Item, expect: Expectation) -> bool:
-    """Whether the filters of the recall let this item pass."""
+    """Return whether the item passes the filters of the recall."""
     return (
         item.user == expect.user
         and item.metadata["kind"] != "open_question"

@@ -1,4 +1,4 @@
-"""The prompt that every reader of a grid gets, and how much of it is memory."""
+"""The prompt of every reader of a grid, and the share of memory in it."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ Answer:"""
 
 
 def answer_prompt(question: Question, memories: Sequence[str] | None) -> str:
-    """The same words for everybody; only the memories differ."""
+    """Return the prompt; it differs between cells only in the memories."""
     today = "unknown" if question.asked_at is None else day(question.asked_at)
     return ANSWER.format(unknown=UNKNOWN, memories=_list(memories), today=today, question=question.text)
 
 
 def memory_share(question: Question, memories: Sequence[str] | None) -> float:
-    """Efficiency: tokens of memory over all tokens of the prompt. Less is better."""
+    """Return the efficiency: tokens of memory over all tokens of the prompt. Less is better."""
     return tokens(_list(memories)) / tokens(answer_prompt(question, memories))
 
 

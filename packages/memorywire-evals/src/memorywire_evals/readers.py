@@ -1,4 +1,4 @@
-"""Models and commands that answer from what was recalled, the budget of their calls, and agents."""
+"""Models and commands that answer from recalled memories, the budget of their calls, and agents."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ MOST_TOKENS = 400
 PATIENCE = 300.0
 
 PAUSES = (1.0, 5.0, 15.0, 60.0)
-"""Seconds before a busy server is asked again, where it does not say itself how long it wants."""
+"""Seconds before a busy server is called again, if it does not name a delay."""
 
 LONGEST_PAUSE = 120.0
 
@@ -39,14 +39,14 @@ KEYS = {
     "reference": "MEMORYWIRE_REFERENCE_KEY",
     "target": "MEMORYWIRE_TARGET_KEY",
 }
-"""Where the key of each role is taken from."""
+"""The environment variable with the key of each role."""
 
 FOLDER = "MEMORYWIRE_AGENT_FOLDER"
 MEMORY = "MEMORYWIRE_AGENT_MEMORY"
 
 
 class ReaderFailed(StoreUnavailable):
-    """The model or the command did not answer; what was answered before is kept."""
+    """The model or the command did not answer; earlier answers are kept."""
 
     def __init__(self, detail: str, fix: str | None = None) -> None:
         again = "run it again: answers so far are kept"
@@ -54,9 +54,9 @@ class ReaderFailed(StoreUnavailable):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What was said, and what it cost in tokens, estimated where the reader does not say.
+    """A reply and its cost in tokens, estimated if the reader does not report it.
 
-    `model` is the id that the endpoint says it served: the one that was asked for may be another's name.
+    `model` is the id that the endpoint reports; the requested name may be an alias.
     """
 
     text: str
@@ -69,30 +69,30 @@ class Reader(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's id, or the program: what results record."""
+        """The model's id, or the program, for the results."""
         ...
 
     @property
     def mark(self) -> str:
-        """A hash that tells it from every other: two servers may call their models the same."""
+        """A hash that identifies the reader: two servers may use the same model name."""
         ...
 
     async def ask(self, prompt: str, *, folder: Path | None = None) -> Reply:
-        """A program may keep what it wants to remember in the folder; a model has no use for it."""
+        """Answer a prompt. A program may store its memory in the folder; a model ignores it."""
         ...
 
 
 def open_reader(spec: str, *, key: str | None, role: str = "reader") -> Reader:
-    """The reader a URL or a command names; nothing is asked yet. A problem is one of the `role`."""
+    """Open the reader for a URL or command, without calling it. Errors name the `role` as field."""
     if spec.startswith(COMMAND):
         return Command(spec.removeprefix(COMMAND), role)
     return Endpoint(open_chat(spec, api_key=key, field=role, fix=FIX))
 
 
 def keys(specs: Mapping[str, str | None], environment: Mapping[str, str]) -> dict[str, str | None]:
-    """The key of each role: its own, or the reader's at one host, that of the first who has one.
+    """Return the key of each role: its own, or the reader's if its host is that of the first endpoint.
 
-    A key of one server is so never shown to another.
+    So no server gets the key of another.
     """
     hosts = {role: _host(spec) for role, spec in specs.items()}
     home = next(filter(None, hosts.values()), None)
@@ -104,21 +104,21 @@ def keys(specs: Mapping[str, str | None], environment: Mapping[str, str]) -> dic
 
 
 def _host(spec: str | None) -> str:
-    """Host and port of an endpoint; None for a program."""
+    """Return host and port of an endpoint; "" for a program."""
     if spec is None or spec.startswith(COMMAND):
         return ""
     try:
         return urlsplit(spec).netloc.rpartition("@")[2]
-    except ValueError:  # the code that opens it reports what is wrong
+    except ValueError:  # `open_reader` reports the error
         return ""
 
 
 class Command:
     """A program that reads the prompt on standard input and prints its answer.
 
-    It finds a folder in MEMORYWIRE_AGENT_FOLDER: one that lasts where it is to use a memory of its own, as
-    MEMORYWIRE_AGENT_MEMORY says (`on` or `off`), else an empty one that is removed afterwards. The keys of
-    the other readers are kept from it.
+    MEMORYWIRE_AGENT_FOLDER names a folder: a lasting one if MEMORYWIRE_AGENT_MEMORY is `on` and the agent
+    uses its own memory, else (`off`) an empty one that is removed afterwards. The program does not get the
+    keys of the readers.
     """
 
     def __init__(self, line: str, role: str) -> None:
@@ -152,7 +152,7 @@ class Command:
         except TimeoutError as error:
             raise ReaderFailed(f"{self.name} gave no answer in {PATIENCE:g} s") from error
         finally:
-            if process.returncode is None:  # no caller waits for it any more
+            if process.returncode is None:  # the caller was cancelled or timed out
                 process.kill()
         if process.returncode:
             told = complaint.decode(errors="replace")[:200]
@@ -170,7 +170,7 @@ def _room(folder: Path | None) -> Iterator[Path]:
 
 
 class Endpoint:
-    """A model behind OpenAI's `/chat/completions` or Anthropic's `/messages`, or what speaks like them."""
+    """A model behind OpenAI's `/chat/completions` or Anthropic's `/messages`, or a compatible endpoint."""
 
     def __init__(self, chat: Chat) -> None:
         self.name = chat.name
@@ -183,7 +183,7 @@ class Endpoint:
         except StoreUnavailable as error:
             raise ReaderFailed(error.detail, error.fix) from error
         text = answer.words.strip()
-        counted = answer.tokens or tokens(prompt) + tokens(text)  # many servers count none
+        counted = answer.tokens or tokens(prompt) + tokens(text)  # many servers report none
         return Reply(text=text, tokens=counted, model=answer.model)
 
     async def _patiently(self, prompt: str) -> Answer:
@@ -200,14 +200,14 @@ class Endpoint:
 
 
 class Purse(Struct):
-    """Counts what readers say they took; without `spending`, any number of tokens is allowed."""
+    """Counts the tokens of readers; without `spending` there is no limit."""
 
     spending: Spending | None = None
     calls: int = 0
     tokens: int = 0
 
     async def ask(self, reader: Reader, prompt: str, *, folder: Path | None = None) -> Reply:
-        """What the reader says; raises TooManyAffected when a long answer would cost more than is allowed."""
+        """Ask the reader. Raises TooManyAffected if a long answer could exceed the limit."""
         most = self.tokens + tokens(prompt) + MOST_TOKENS
         if self.spending is not None and not self.spending.allows(most):
             raise TooManyAffected(
@@ -221,12 +221,12 @@ class Purse(Struct):
         return reply
 
     def spent(self) -> str:
-        """In words."""
+        """Return the spent tokens and cost as text."""
         cost = self.cost(self.tokens)
         return f"{self.tokens} tokens" + ("" if cost is None else f", which cost {cost:.4g}")
 
     def cost(self, tokens: int) -> float | None:
-        """What so many tokens cost, where a price is known."""
+        """Return the cost of this many tokens, if a price is known."""
         return None if self.spending is None else self.spending.costs(tokens)
 
     def to_json(self) -> dict[str, Json]:
@@ -238,11 +238,11 @@ TELL = """Remember what follows: you will be asked about it later. Reply with "n
 {texts}"""
 
 _MOST = 50
-"""So many turns are told at once."""
+"""The maximum number of turns in one prompt."""
 
 
 def tellings(case: Case) -> list[str]:
-    """What is told, in order: each session by itself, a long one in parts."""
+    """Return the prompts that tell an agent a case: each session, a long one in parts."""
     results = []
     for _, items in groupby(case.items, key=lambda item: item.session):
         texts = [item.text for item in items]
@@ -252,9 +252,9 @@ def tellings(case: Case) -> list[str]:
 
 
 async def told(case: Case, agent: Reader, place: Path, purse: Purse) -> tuple[Path, int]:
-    """The folder of an agent that has been told the case, and the tokens that took.
+    """Tell an agent the case; return its folder and the tokens it took.
 
-    What it was told before, it is not told again. Another agent or other words have another folder.
+    Prompts that it got before are skipped. Another agent or other prompts get another folder.
     """
     prompts = tellings(case)
     folder = place / f"{quote(case.id, safe='')}-{hash_text(agent.mark, *prompts)}"

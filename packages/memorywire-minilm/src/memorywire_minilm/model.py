@@ -61,10 +61,10 @@ class Kernel(Protocol):
 
 
 class Reading(bytes):
-    """The vector of a text, 384 float32 of length one, which also has the directions of its tokens.
+    """The vector of a text, 384 float32 of length one, with the directions of its tokens.
 
-    `tokens` are `TOKEN` signed bytes each. They are empty for a text that the model mostly cannot read, and
-    where they were not asked for.
+    `tokens` has `TOKEN` signed bytes for each token. It is empty for a text that the model mostly cannot
+    read, and if tokens were not requested.
     """
 
     tokens: bytes

@@ -149,7 +149,7 @@ def find_library() -> CDLL | None:
 
 
 def levels(library: CDLL | None) -> tuple[str, ...]:
-    """The names of the kernels in `library` that this processor can run, in the order of its levels."""
+    """Return the names of the kernels in `library` that this processor can run, in order of level."""
     if library is None:
         return ()
     name_of = library.minilm_level_name

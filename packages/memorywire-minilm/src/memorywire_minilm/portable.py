@@ -68,7 +68,7 @@ class Matrix:
 
 
 def open_float_product(weights: Floats) -> Product:
-    """What multiplies rows of whole numbers by these weights, in blocks whose sums are exact in BLAS."""
+    """Return a function that multiplies integer rows by these weights in blocks with exact sums in BLAS."""
     blocks = np.split(weights, -(-len(weights) // EXACT_INPUTS))
 
     def multiply(steps: Floats) -> Floats:
@@ -168,7 +168,7 @@ def pool(rows: Floats) -> bytes:
 
 
 def project(rows: Floats, head: Floats) -> bytes:
-    """The directions of rows in `TOKEN` bytes each; sums go from the first input to the last, as in C."""
+    """Return the directions of rows in `TOKEN` bytes each; sums run from first to last input, as in C."""
     outputs = np.zeros((len(rows), TOKEN), np.float32)
     for column, line in zip(rows.T, head, strict=True):
         outputs += column[:, None] * line

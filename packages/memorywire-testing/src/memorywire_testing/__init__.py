@@ -1,1 +1,1 @@
-"""The store contract as named checks, to be run against any store, ours or not."""
+"""The store contract as named checks that run against any store."""

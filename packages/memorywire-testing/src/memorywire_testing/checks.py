@@ -13,17 +13,17 @@ from memorywire_testing.expect import find_checks
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """A claim about a store; `run` raises unless it holds."""
+    """A claim about a store; `run` raises if it does not hold."""
 
     name: str
     requires: frozenset[Feature]
     run: Callable[[Store], Awaitable[None]]
     ability: type | None = None
-    """An optional protocol of the contract: the claim is about stores that have it."""
+    """An optional protocol of the contract; the check applies only to stores that implement it."""
 
 
 class Lasting(Struct, frozen=True, kw_only=True):
-    """A claim about a store that is closed and opened again."""
+    """A claim about a store after it is closed and opened again."""
 
     name: str
     requires: frozenset[Feature]

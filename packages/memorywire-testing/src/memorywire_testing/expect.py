@@ -1,4 +1,4 @@
-"""Assertions for checks, whose messages name the expected and the actual value; and what a check requires."""
+"""Assertions for checks, with messages that name the expected and actual value; and check requirements."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -56,7 +56,7 @@ def same(actual: object, wanted: object) -> None:
 
 
 def close_to(actual: float, wanted: float, tolerance: float = 1e-3) -> None:
-    # Written so that a NaN is refused as well.
+    # `not <=` instead of `>`, so that NaN fails as well.
     if not abs(actual - wanted) <= tolerance:
         raise Broken(f"expected about {wanted:.4f}, got {actual:.4f}")
 
@@ -73,14 +73,14 @@ def present(value: T | None, what: str) -> T:
 
 
 def historian(store: Store) -> SupportsHistory:
-    """The store as SupportsHistory, which its features promise."""
+    """Return the store as SupportsHistory. Raises Broken if its methods are missing."""
     if not isinstance(store, SupportsHistory):
         raise Broken("the features promise a history, but its methods are missing")
     return store
 
 
 def tracker(store: Store) -> Tracker:
-    """The store as Tracker, which its features promise."""
+    """Return the store as Tracker. Raises Broken if its method is missing."""
     if not isinstance(store, Tracker):
         raise Broken("the features promise recall tracking, but its method is missing")
     return store
@@ -88,7 +88,7 @@ def tracker(store: Store) -> Tracker:
 
 @contextmanager
 def refused(error: type[E], *, field: str | None = None) -> Iterator[list[E]]:
-    """The body must raise this error, naming this field; the list then holds it."""
+    """Expect the body to raise this error, naming this field; the yielded list then holds it."""
     refusals: list[E] = []
     try:
         yield refusals
@@ -101,13 +101,13 @@ def refused(error: type[E], *, field: str | None = None) -> Iterator[list[E]]:
 
 
 async def must_refuse(request: Awaitable[object], error: type[E], *, field: str | None = None) -> None:
-    """The request must fail with this error, naming this field."""
+    """Expect the request to fail with this error, naming this field."""
     with refused(error, field=field):
         await request
 
 
 def place(error: BaseException) -> str:
-    """The line of the check at which the store failed: it shows the call and its arguments."""
+    """Return the source line of the check at which the store failed, with the call and its arguments."""
     frames = [
         frame
         for frame in extract_tb(error.__traceback__)
@@ -122,7 +122,7 @@ def place(error: BaseException) -> str:
 
 
 def _describe_difference(actual: object, wanted: object) -> str:
-    """Both values; of records, only the fields that differ."""
+    """Describe both values; of records, only the fields that differ."""
     ours, theirs = _only_records(wanted), _only_records(actual)
     if not ours or not theirs:
         return f"expected {_show(wanted)}, got {_show(actual)}"
@@ -142,7 +142,7 @@ def _list_differences(ours: Record, theirs: Record) -> Iterator[str]:
 
 
 def _only_records(value: object) -> list[Record]:
-    """The records in the value; empty unless it consists of records only."""
+    """Return the records in the value; empty unless it consists only of records."""
     items = list(value) if isinstance(value, list | tuple) else [value]
     results = [item for item in items if isinstance(item, Record)]
     return results if len(results) == len(items) else []

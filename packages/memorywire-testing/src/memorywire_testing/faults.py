@@ -1,4 +1,4 @@
-"""A store that misbehaves on purpose, to prove that what stands above it copes."""
+"""A store that injects faults, to prove that its callers handle them."""
 
 import asyncio
 import math
@@ -15,13 +15,13 @@ from memorywire.stores.wrappers.wrapper import Call, wrap
 
 
 class Fault(StrEnum):
-    """What is wrong with the store."""
+    """The fault of the store."""
 
     NONE = "none"
-    RAISES = "raises"  # the problem a store is meant to raise
+    RAISES = "raises"  # the error that a store is meant to raise
     CRASHES = "crashes"  # an error that callers do not expect from it
     HANGS = "hangs"
-    LOSES_ANSWERS = "loses_answers"  # does what is asked, and then fails to say so
+    LOSES_ANSWERS = "loses_answers"  # executes the call, then fails to return the answer
     TRUNCATES = "truncates"
     LIES_ABOUT_SCOPE = "lies_about_scope"
     INVENTS = "invents"
@@ -32,13 +32,13 @@ class Fault(StrEnum):
 
 
 class Faults(Struct):
-    """The fault of a store as it is now; a test changes it while the store is in use."""
+    """The current fault of a store; a test changes it while the store is in use."""
 
     now: Fault = Fault.NONE
 
 
 def with_faults(store: Store, faults: Faults) -> Store:
-    """The store, as healthy as `faults` says at the moment of each call."""
+    """Wrap the store so that each call has the fault that `faults` names at that moment."""
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
         match faults.now:
@@ -57,7 +57,7 @@ def with_faults(store: Store, faults: Faults) -> Store:
 
 
 def _falsify(fault: Fault, hits: list[Scored]) -> Any:
-    """The answer to a search, as a store with this fault gives it."""
+    """Return the hits of a search as a store with this fault returns them."""
     match fault:
         case Fault.TRUNCATES:
             return hits[: len(hits) // 2]

@@ -27,7 +27,7 @@ from memorywire_testing.samples import (
 
 
 async def _finds(store: Store, scope: Scope, wanted: list[Record], **conditions: object) -> None:
-    """find, count and search agree on who meets these conditions."""
+    """Check that find, count and search return exactly `wanted` for these conditions."""
     where = everything(scope, **conditions)
     same(ids(await store.find(where)), by_id(wanted))
     same(await store.count(where), len(wanted))
@@ -137,7 +137,7 @@ async def _read_pages(store: Store, scope: Scope, size: int, **conditions: objec
     visible: list[str] = []
     page = await store.find(everything(scope, **conditions), limit=size)
     while page:
-        # Else a store whose pages overlap would be asked for ever.
+        # Otherwise a store whose pages overlap would be queried forever.
         is_next = not visible or page[0].id > visible[-1]
         holds(is_next, f"the page behind {visible[-1:]} begins with {page[0].id}")
         visible += ids(page)
@@ -146,13 +146,13 @@ async def _read_pages(store: Store, scope: Scope, size: int, **conditions: objec
 
 
 async def _selects(store: Store, condition: Filter, yes: list[Record], no: list[Record]) -> None:
-    """find, count and search give exactly the `yes` records; all of them are of one agent."""
+    """Check that find, count and search select exactly the `yes` records; all are of one agent."""
     await keep(store, *yes, *no, vector=a_vector(1))
     await _finds(store, user_of(yes[0].scope, None), yes, filter=condition)
 
 
 async def _metadata(store: Store, condition: Filter, yes: Iterable[Json], no: Iterable[Json]) -> None:
-    """As `_selects`, with the values of the metadata key `k`; `...` stands for no key at all."""
+    """Like `_selects`, with values of the metadata key `k`; `...` means that the key is missing."""
     scope = a_scope()
     matching, others = (
         [a_record(scope, metadata={} if v is ... else {"k": v}) for v in vs] for vs in (yes, no)

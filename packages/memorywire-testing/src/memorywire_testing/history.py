@@ -148,7 +148,7 @@ async def a_user_sees_its_own_changes_and_the_agent_all(store: Store) -> None:
 
 
 async def _a_short_life(store: Store) -> tuple[Record, Record]:
-    """A memory begun at NOW + 10, replaced at NOW + 20, forgotten at NOW + 30."""
+    """Write a memory that begins at NOW + 10, is replaced at NOW + 20 and forgotten at NOW + 30."""
     record = a_record(a_scope(), "zebra")
     second = revised(record, content="kettle")
     await keep(store, record, vector=a_vector(1), at=NOW + 10)
@@ -222,7 +222,7 @@ async def a_clock_that_went_back_hides_nothing_later(store: Store) -> None:
 
 @requires(Feature.AS_OF, Feature.HISTORY)
 async def a_change_stamped_too_early_leaves_the_past_as_it_was(store: Store) -> None:
-    """A change by a clock that was far behind does not bring today's state into the time between."""
+    """A change with a far too early timestamp does not show today's state at times in between."""
     old, new, stray = records(a_scope(), 3)
     await keep(store, old, at=NOW + 10)
     await keep(store, new, at=NOW + 50)

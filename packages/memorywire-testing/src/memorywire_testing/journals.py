@@ -1,6 +1,6 @@
-"""The journal contract as a list of checks, to be run against any backend of the journal.
+"""The journal contract as checks that run against any journal backend.
 
-Each check gets a journal and the store that shares its database, and uses a tenant of its own.
+Each check gets a journal and the store that shares its database, and uses a separate tenant.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Checks of what only some stores have: recall tracking, durability, and the optional protocols."""
+"""Checks of optional features: recall tracking, durability, and the optional protocols."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -49,7 +49,7 @@ class _Life(Struct):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Few ids, so that changes collide; an id belongs to one agent of a tenant."""
+        """Few ids, so that changes collide; each id belongs to one agent of a tenant."""
         return tuple(f"{self.agent}-m{number}" for number in range(_MEMORIES))
 
     def one_of(self, choices: Any) -> Any:
@@ -114,7 +114,7 @@ class _Life(Struct):
         )
 
     async def _some(self) -> list[Record]:
-        """One live memory, or none."""
+        """Return one live memory, or none."""
         results = await self.oracle.get(Scope(agent=self.agent), self.names)
         return [self.one_of(results)] if results else []
 
@@ -128,7 +128,7 @@ class _Life(Struct):
             raise Broken(
                 f"change {self.changes}: the oracle says {ours or 'yes'}, the store {theirs or 'yes'}"
             )
-        # Not always: a repeated write would hide a lost change.
+        # Only sometimes, because a repeated write would hide a lost change.
         if ours is None and self.dice.integers(4) == 0:
             same(await _try_write(self.store, replace(change)), None)
 
@@ -145,7 +145,7 @@ async def _try_write(store: Store, change: Change) -> str | None:
 
 
 async def live(open_store: Callable[[], Any], *, seed: int, lives: int = 3, steps: int = STEPS) -> Report:
-    """Run this many histories of this many steps; each is one result."""
+    """Run `lives` random histories of `steps` steps; each is one result."""
     results = []
     name = "unknown"
     for number in range(lives):

@@ -1,6 +1,6 @@
-"""The sixteen scenarios of the paper, by their names, on the five operations over any store.
+"""The sixteen scenarios of the paper, by name, with the five operations on any store.
 
-Each checks at least what the paper checks; an answer without hits does not pass.
+Each checks at least what the paper checks; an answer without hits fails.
 """
 
 import sys
@@ -25,7 +25,7 @@ GROUP = "paper"
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """The memory of a new agent, the store below it, its user alice, and the clock."""
+    """The memory of a new agent, its store and the clock; requests are for the user alice."""
 
     memory: Memory
     store: Store
@@ -166,7 +166,7 @@ SCENARIOS: Sequence[Callable[[Stage], Awaitable[None]]] = find_checks(sys.module
 
 
 async def play(open_store: Callable[[], Awaitable[Store]]) -> Report:
-    """Run the sixteen scenarios, each with an agent of its own."""
+    """Run the sixteen scenarios, each with a new agent."""
     results = []
     name = "unknown"
     for scenario in SCENARIOS:

@@ -1,4 +1,4 @@
-"""A pytest plugin: a store of one's own is proven by one test that takes `memorywire_check`.
+"""A pytest plugin: to check your own store, write one test that takes `memorywire_check`.
 
     # conftest.py
     @pytest.fixture
@@ -9,8 +9,8 @@
     def test_the_store_honours_the_contract(memorywire_check):
         memorywire_check()
 
-The test is run once for every check. The URL may also be given as `--memorywire-url`, and exemptions as
-`--memorywire-exempt FILE`. Importing this imports no store and no model.
+The test runs once for every check. The options `--memorywire-url` and `--memorywire-exempt FILE` give the
+URL and exemptions. Importing this module imports no store and no model.
 """
 
 from collections.abc import Callable

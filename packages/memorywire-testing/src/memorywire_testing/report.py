@@ -35,7 +35,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
+        """Whether no check failed."""
         return not self.failures
 
     @property
@@ -63,7 +63,7 @@ _COLOURS = {True: "#2e7d32", False: "#c62828"}
 
 
 def join_reports(reports: Sequence[Report]) -> Report:
-    """One report of several about the same store."""
+    """Join several reports about the same store into one."""
     return Report(store=reports[0].store, results=tuple(r for report in reports for r in report.results))
 
 
@@ -89,7 +89,7 @@ def as_json(report: Report) -> str:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """A line for each result that is not `passed`, and one with the counts."""
+    """Yield a line for each result that is not `passed`, and one with the counts."""
     for one in report.results:
         if one.mark is not Mark.PASSED:
             yield f"{one.mark.value:8} {_sentence(one.check)}: {one.detail}"
@@ -98,7 +98,7 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def as_junit(report: Report) -> str:
-    """The report as JUnit XML."""
+    """Return the report as JUnit XML."""
     results = counts(report)
     left_out = results[Mark.SKIPPED] + results[Mark.EXEMPT]
     cases = "\n".join(_case(report.store, one) for one in report.results)
@@ -118,7 +118,7 @@ def _case(store: str, one: Result) -> str:
 
 
 def as_html(report: Report) -> str:
-    """The report as one self-contained HTML page."""
+    """Return the report as one self-contained HTML page."""
     rows = "\n".join(
         f'<tr class="{one.mark.value}"><td>{escape(one.group)}</td><td>{escape(_sentence(one.check))}</td>'
         f"<td>{one.mark.value}</td><td>{escape(one.detail or '')}</td></tr>"
@@ -141,7 +141,7 @@ td, th {{ border-bottom: 1px solid #ddd; padding: .3rem .6rem; text-align: left;
 
 
 def badge(report: Report) -> str:
-    """An SVG badge with the number of checks that pass, of those that apply."""
+    """Return an SVG badge with the number of checks that pass, of those that apply."""
     results = counts(report)
     total = results[Mark.PASSED] + results[Mark.FAILED]
     text, colour = f"{results[Mark.PASSED]}/{total}", _COLOURS[report.passed]

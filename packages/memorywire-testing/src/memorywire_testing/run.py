@@ -26,9 +26,9 @@ async def examine(
     exempt: Mapping[str, str] | None = None,
     watch: Watch = lambda done, of: None,
 ) -> Report:
-    """Run the checks, each on a store of its own; `open_store` may open the same shared one every time.
+    """Run the checks, each on a store from `open_store`, which may open the same shared store each time.
 
-    `exempt` names checks that the product behind the store cannot pass, and why. They run all the same:
+    `exempt` maps checks that the product behind the store cannot pass to the reasons. They still run:
     an exemption for a check that passes is reported as a failure.
     """
     results = []
@@ -47,7 +47,7 @@ async def examine(
 
 
 async def _examine(open_store: Opener, check: Check | Lasting) -> tuple[str, Result]:
-    """The name of the store and the result of the check."""
+    """Return the name of the store and the result of the check."""
     store = await open_store()
     try:
         missing = ", ".join(sorted(check.requires - store.features))
@@ -63,7 +63,7 @@ async def _examine(open_store: Opener, check: Check | Lasting) -> tuple[str, Res
 
 
 def load_exemptions(scheme: str, own: Path | None = None) -> Mapping[str, str]:
-    """The exemptions for a scheme: ours, and those of the file `own`.
+    """Return the exemptions for a scheme: ours, and those of the file `own`.
 
     Raises InvalidRequest for an unknown check or an exemption without a reason.
     """
@@ -93,7 +93,7 @@ def _parse_exemptions(text: str, scheme: str, name: str) -> Mapping[str, str]:
 
 
 def select_checks(names: tuple[str, ...]) -> tuple[Check | Lasting, ...]:
-    """The checks whose names contain one of these words; all of them without words."""
+    """Return the checks whose names contain one of these words; all checks without words."""
     results = tuple(check for check in EVERY if not names or any(name in check.name for name in names))
     if not results:
         raise InvalidRequest("there is no such check", field="check")
@@ -132,7 +132,7 @@ async def examine_opener(
     lives: int = 3,
     watch: Watch = lambda done, of: None,
 ) -> Report:
-    """The same for a store that `opener` opens."""
+    """Like `examine_url`, with all checks, for a store that `opener` opens."""
     contract = await examine(opener, EVERY, exempt=exempt, watch=watch)
     scenarios = await paper.play(opener)
     return join_reports([contract, scenarios, await oracle.live(opener, seed=seed, lives=lives)])

@@ -24,7 +24,7 @@ def a_name(kind: str) -> str:
 
 
 def a_scope(user: str | None = None, tenant: str = DEFAULT_TENANT) -> Scope:
-    """The scope of a new agent, so that checks can share one store."""
+    """Return the scope of a new agent, so that checks can share one store."""
     return Scope(agent=a_name("agent"), user=user, tenant=tenant)
 
 
@@ -44,12 +44,12 @@ def a_record(scope: Scope, content: str | Mapping[str, Json] = "the kettle is bl
 
 
 def records(scope: Scope, count: int, content: str = "the kettle is blue", **fields: Any) -> list[Record]:
-    """Many records, each with a text of its own."""
+    """Return `count` records with distinct texts."""
     return [a_record(scope, f"{content} {number}", **fields) for number in range(count)]
 
 
 def a_vector(*weights: float) -> bytes:
-    """A unit vector with these weights on its first axes."""
+    """Return a unit vector with these weights on its first axes."""
     axes = (*weights, *[0.0] * (SPACE.dimension - len(weights)))
     length = math.sqrt(sum(axis * axis for axis in axes))
     return struct.pack(f"<{SPACE.dimension}f", *(axis / length for axis in axes))
@@ -60,12 +60,12 @@ def beginning(record: Record, vector: bytes | None = None, *, unique: bool = Fal
 
 
 def revised(record: Record, **fields: Any) -> Record:
-    """The next version of a record, with these fields different."""
+    """Return the next version of a record, with these fields changed."""
     return replace(record, **{"version": record.version + 1, "updated_at": record.updated_at + 1, **fields})
 
 
 def revising(record: Record, **fields: Any) -> Put:
-    """A put of the next version over the live one."""
+    """Return a put of the next version over the live one."""
     return Put(record=revised(record, **fields), base=Base.LIVE)
 
 
@@ -145,7 +145,7 @@ class HandClock:
 
 
 class WordEmbedder:
-    """An Embedder without a model: each word has a fixed direction, and a text the sum of its words'."""
+    """An Embedder without a model: each word has a fixed direction; a text is the sum of its words."""
 
     space: Space = SPACE
 
@@ -153,7 +153,7 @@ class WordEmbedder:
         return [_vector(text) for text in texts]
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: nothing is open."""
 
 
 def _vector(text: str) -> bytes:

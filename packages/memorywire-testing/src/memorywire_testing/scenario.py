@@ -20,11 +20,11 @@ Call: TypeAlias = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 
 class Differs(AssertionError):
-    """An answer is not what the scenario says."""
+    """An answer differs from the scenario."""
 
 
 def run(scenario: Mapping[str, Any], call: Call, clock: HandClock) -> None:
-    """Run every step, moving `clock` as the scenario says; raises Differs with the step that differs."""
+    """Run every step, moving `clock` as the scenario specifies. Raises Differs with the step that differs."""
     clock.now = scenario["clock"]
     saved: dict[str, Any] = {}
     for number, step in enumerate(scenario["steps"], 1):
@@ -55,7 +55,7 @@ def _find_difference(step: Mapping[str, Any], answer: Any, problem: Any) -> str 
 
 
 def substitute(value: Any, saved: Mapping[str, Any]) -> Any:
-    """The value with every string that is exactly "${name}" replaced by the value saved under that name."""
+    """Replace every string that is exactly "${name}" by the value saved under that name."""
     if isinstance(value, str) and value.startswith("${") and value.endswith("}"):
         return saved[value[2:-1]]
     if isinstance(value, dict):
@@ -66,7 +66,7 @@ def substitute(value: Any, saved: Mapping[str, Any]) -> Any:
 
 
 def matches(fragment: Any, value: Any) -> bool:
-    """Whether the value matches the fragment."""
+    """Return whether the value matches the fragment."""
     return mismatch(fragment, value) is None
 
 
@@ -74,7 +74,7 @@ _MISSING = object()
 
 
 def mismatch(fragment: Any, value: Any, path: str = "answer") -> str | None:
-    """The first difference between a fragment and a value, or None."""
+    """Return the first difference between a fragment and a value, or None."""
     if isinstance(fragment, dict) and any(key.startswith("$") for key in fragment):
         return _find_first(_matcher(name, expected, value, path) for name, expected in fragment.items())
     if value is _MISSING:
@@ -120,7 +120,7 @@ _TIME_MIN = 10**12
 _PROBE = {"clock": 1_760_000_000_000}
 _NEEDS = {"ties_break_by_id": "a clock that stands still"}
 _OWN = frozenset({"agent_id", "id", "team"})
-# These see or change what other agents hold: an erase would remove a real user of the same name.
+# These read or change data of other agents: an erase would remove a real user of the same name.
 _TENANT_WIDE = frozenset(
     {"agents", "erase", "rules", "set_rules", "test_rule", "activate_rule", "revert_rule"}
 )
@@ -128,11 +128,11 @@ _ON_REQUEST = frozenset({"approval_required", "privacy_intent"})
 
 
 async def examine_endpoint(url: str) -> Report:
-    """Run the scenarios on an endpoint, and check its answers by their schema.
+    """Run the scenarios on an endpoint, and check its answers against their schemas.
 
-    An endpoint under test, which has the hook of docs/spec/scenarios.md, runs all of them. Any other has its
-    own clock, rules and users, so scenarios that need another one are skipped, and the rest have agents and
-    ids of their own. Raises StoreUnavailable or Unauthenticated if it cannot be asked.
+    An endpoint with the hook of docs/spec/scenarios.md runs all of them. Any other has its own clock, rules
+    and users, so scenarios that need different ones are skipped, and the rest use unique agents and ids.
+    Raises StoreUnavailable or Unauthenticated if it cannot be called.
     """
     link = Link(locate(url))
     try:
@@ -152,14 +152,14 @@ async def _has_hook(link: Link) -> bool:
     except (StoreUnavailable, Unauthenticated):
         raise
     except MemorywireError:
-        return False  # it answers; the scenarios tell whether the answers are right
+        return False  # it responds; the scenarios check whether the answers are right
     return bool(answer == _PROBE)
 
 
 class _Endpoint:
     """Calls an endpoint from another thread; with the hook, its clock follows that of the scenario.
 
-    `held_by` is the rule that held or refused what no scenario asked to be held.
+    `held_by` is the rule that held or refused a request that the scenario expects to pass.
     """
 
     def __init__(self, link: Link, loop: asyncio.AbstractEventLoop, clock: HandClock) -> None:
@@ -170,7 +170,7 @@ class _Endpoint:
         self.held_by: str | None = None
 
     def begin(self, moment: int) -> None:
-        """Begin a scenario: the memory is empty, and the clock stands still."""
+        """Begin a scenario with an empty memory and a stopped clock."""
         self._post(f"{HOOK}/begin", {"clock": moment})
         self._told = moment
 
@@ -219,7 +219,7 @@ async def _examine_scenario(name: str, scenario: dict[str, Json], link: Link, is
 
 
 def _find_need(scenario: dict[str, Json]) -> str | None:
-    """What the scenario needs that an endpoint in use cannot give; None if nothing."""
+    """Return what the scenario needs and an endpoint in use cannot provide; None if nothing."""
     if any("advance_ms" in step for step in scenario["steps"]):
         return "a clock that can be moved"
     if any(isinstance(value, int) and value >= _TIME_MIN for value in _list_values(scenario["steps"])):
@@ -230,7 +230,7 @@ def _find_need(scenario: dict[str, Json]) -> str | None:
 
 
 def _sees_all(step: dict[str, Json]) -> bool:
-    """Whether a step sees or changes what other agents have."""
+    """Return whether a step reads or changes data of other agents."""
     is_queue = step["operation"] == "proposals" and "agent_id" not in step["payload"]
     return is_queue or step["operation"] in _TENANT_WIDE
 
@@ -247,7 +247,7 @@ def _list_values(document: Json) -> Iterator[Json]:
 
 
 def _make_unique(scenario: dict[str, Json], mark: str) -> dict[str, Json]:
-    """The scenario with a mark on each of its agents and ids."""
+    """Return the scenario with a suffix on each of its agents and ids."""
     payloads = [step["payload"] for step in scenario["steps"] if isinstance(step["payload"], dict)]
     values = {value for payload in payloads for key, value in payload.items() if key in _OWN}
     names = {name for name in values if isinstance(name, str) and name and not name.startswith("${")}

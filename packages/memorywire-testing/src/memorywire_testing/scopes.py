@@ -25,11 +25,11 @@ from memorywire_testing.samples import (
     user_of,
 )
 
-_OTHERS = 24  # agents are tried: a store made of several must not let one of them through
+_OTHERS = 24  # agents are tried: a store of several shards must not leak in any of them
 
 
 async def _sees(store: Store, scope: Scope, wanted: list[Record], asked: list[Record]) -> None:
-    """Check that every reading verb, asked in `scope` for all of `asked`, gives exactly `wanted`."""
+    """Check that every read method, called in `scope` for all of `asked`, returns exactly `wanted`."""
     everyone = frozenset(Standing)
     asked_ids = by_id(asked)
     same(ids(await store.get(scope, asked_ids)), by_id(wanted))
@@ -148,7 +148,7 @@ async def an_id_belongs_to_one_agent_of_a_tenant(store: Store) -> None:
 
 
 async def _is_first(store: Store, mine: Record, crowd: list[Record], **conditions: object) -> None:
-    """Mine, the weaker match, is found at limit 1 behind a crowd that the request may not see."""
+    """Check that `mine`, the weaker match, is found at limit 1 despite a crowd out of scope."""
     await keep(store, *crowd, vector=a_vector(1))
     await keep(store, mine, vector=a_vector(0.5, 1))
     query = a_query(mine.scope, "zebra", a_vector(1), **conditions)

@@ -28,7 +28,7 @@ from memorywire_testing.samples import (
 
 
 async def _remember_all(store: Store, *contents: str) -> tuple[Scope, list[Record]]:
-    """One memory for each content, without vectors, so that only words count."""
+    """Write one memory per content, without vectors, so that only words count."""
     scope = a_scope()
     memories = [a_record(scope, content) for content in contents]
     await keep(store, *memories)

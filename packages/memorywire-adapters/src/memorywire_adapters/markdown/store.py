@@ -178,9 +178,9 @@ T = TypeVar("T")
 class MarkdownStore:
     """Satisfies Store, Tracker, RecallCounter and SupportsListing.
 
-    The sidecar has the vectors of what was written here. A change is committed by one transaction of the
-    sidecar, when its new files are staged on the disk; the next caller finishes what a crash
-    interrupted. A file that cannot be read is reported by `health` and never written over.
+    The sidecar holds the vectors of memories written through the store. A change is committed by one
+    transaction of the sidecar, after its new files are staged on disk; the next caller completes a commit
+    that a crash interrupted. `health` reports a file that cannot be parsed; it is never overwritten.
     """
 
     name = "markdown"
