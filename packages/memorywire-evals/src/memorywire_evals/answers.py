@@ -1,9 +1,9 @@
 """Answer and judge: does a model with this memory beat the same one without, or a larger one?
 
-Four cells, one question each: the treatment (reader with memory), the lower bound (the same reader without),
-a reference and a target (other readers, without). An agent that remembers by itself has one more, in which it
-is told everything first. Every reply is written down at once, so that nothing is paid for twice. Judged
-accuracy is not comparable between judges, nor with retrieval figures.
+Four cells answer each question: the treatment (reader with memory), the lower bound (the same reader
+without), a reference and a target (other readers, without). An agent with its own memory has one more
+cell, in which it reads the whole case first. Every reply is saved at once, so no call is paid for twice.
+Judged accuracy is not comparable between judges, nor with retrieval figures.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ RRF_K = 60
 
 WORDS, DENSE = 0.3, 0.7
 USER_SAID = 1.5
-"""The recipe that many systems use: both scores brought to 0..1, added with these weights; what a user said
+"""The recipe that many systems use: both scores scaled to 0..1, added with these weights; what a user said
 to an assistant counts more."""
 
 NAMES = ("bm25", "embedder", "rrf", "zsum", "recipe")

@@ -199,7 +199,7 @@ _NIGHT = ConsolidationSettings(limits=Limits(changes=100_000, ratio=1.0))
 
 
 class Updates(Struct, frozen=True, kw_only=True):
-    """Of labelled updates: how many older memories a night ended, or proposed to, and what else it did."""
+    """Counts on labelled updates: older memories that a run ended or proposed to end, and other steps."""
 
     records: int
     updates: int
@@ -216,8 +216,8 @@ class Updates(Struct, frozen=True, kw_only=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """Of facts that are all different: how many were merged all the same and how many superseded; the share
-    of questions whose answer is first, or among the first five, before and after."""
+    """Counts on distinct facts: how many were merged (wrongly) and superseded; and the share of questions
+    whose answer is first, or among the first five, before and after."""
 
     corpus: str
     records: int

@@ -35,8 +35,8 @@ def fit_floor(answerable: Sequence[float], others: Sequence[float]) -> float:
 
 
 def fit_match(floor: float, answerable: Sequence[float]) -> float | None:
-    """From where on an answer is a match: as far above the floor as that implies, but no further up than the
-    least relevance to be kept. None under a floor that tells nothing."""
+    """Return the relevance from which an answer is a match: the default for the floor, but at most the lowest
+    relevance to keep. None if the floor is useless."""
     default = derive_match(floor)
     if default is None:
         return None

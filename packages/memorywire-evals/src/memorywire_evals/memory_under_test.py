@@ -40,11 +40,11 @@ class Heard(Struct, frozen=True, kw_only=True):
 
 
 class MemoryUnderTest:
-    """One case's memory. An item's id is `<set>:<case>:<ref>`, so that hits lead back to it.
+    """The memory of one case. An item's id is `<set>:<case>:<ref>`, so that hits map back to items.
 
-    An item that is too long for a memory is remembered in parts; a part that is recalled counts as the item.
-    `writes` counts what was to be remembered, `repeated` the receipts that said it was there already. Every
-    step is added to the `trajectory`, when one is wanted.
+    An item too long for one memory is split into parts; a recalled part counts as the item. `writes` counts
+    the remembered parts, `repeated` those answered as duplicates of another memory. Every step is added to
+    `trajectory`, unless it is None.
     """
 
     def __init__(

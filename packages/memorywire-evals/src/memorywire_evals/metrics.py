@@ -77,7 +77,7 @@ def auroc(positives: Sequence[float], negatives: Sequence[float]) -> float:
 
 
 def abstention_at(positives: Sequence[float], negatives: Sequence[float], loss: float = 0.02) -> float:
-    """The share of negatives below the highest threshold that costs no more than `loss` of the positives."""
+    """Return the share of negatives below the highest threshold that loses at most `loss` of positives."""
     threshold = sorted(positives)[math.floor(loss * len(positives))]
     return sum(value < threshold for value in negatives) / len(negatives)
 

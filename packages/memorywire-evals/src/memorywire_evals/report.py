@@ -24,10 +24,10 @@ from memorywire_evals.tables import (
 
 Document: TypeAlias = Mapping[str, Json]
 
-# The first of these that a set measures is what its bars show.
+# The bars of a set show the first of these metrics that it has.
 _BY_CATEGORY = ("turn.rec@5", "session.all@5", "subem@1", "precision", "merged")
 
-# What `memorywire bench` calls the recall that is comparable: a query that is embedded already.
+# The measure of `memorywire bench` that is comparable: the query is already embedded.
 BENCHED = "recall without embedding"
 
 _STYLE = """
@@ -55,9 +55,9 @@ def page(
     answered: Sequence[Document] = (),
     parities: Sequence[Document] = (),
 ) -> str:
-    """One HTML document with nothing to fetch.
+    """Return one HTML document that needs no network.
 
-    It has every run, what shared memories answered, every grid of answers, and how long recalls took in runs
+    It shows every run, the checks of shared memories, every grid of answers, and the latencies of runs
     and benches.
     """
     runs, shared, grids = map(_section, documents), map(_find_shared, parities), map(_answers, answered)
@@ -81,21 +81,21 @@ def _section(document: Document) -> str:
 
 
 def _list_targets(documents: Sequence[Document], parities: Sequence[Document]) -> Iterator[str]:
-    """All that is to be reached in one table."""
+    """Yield one table with all targets."""
     lines = reached(documents, parities)
     if lines:
         yield f"<h2>All that is to be reached</h2>{_table(FIGURES, figures(lines))}"
 
 
 def _find_shared(document: Document) -> str:
-    """Whether one memory with a filter answered as memories of their own did."""
+    """Return the section on whether one shared, filtered memory answers as separate ones do."""
     about = f"<h2>{escape(KINDS[document['run']['set']].about)}: one shared memory</h2>"
     said = "".join(f"<p>{escape(line)}</p>" for line in parity_lines(document))
     return "".join([about, said, _conditions(document)])
 
 
 def _answers(document: Document) -> str:
-    """A grid: what each cell reached, altogether and by category."""
+    """Return the section of a grid: the figures of each cell, in total and by category."""
     name = document["run"]["set"]
     parts = [f"<h2>{escape(KINDS[name].about)}: answered and judged</h2>"]
     parts.append(_table(ANSWERS, answer_cells(document)))
@@ -122,7 +122,7 @@ def _note(text: str) -> str:
 
 
 def _speed(documents: Sequence[Document], benches: Sequence[Document]) -> Iterator[str]:
-    """One chart for all: the medians of each set, and what was measured for the purpose."""
+    """Yield one chart with the medians of all sets and of the benchmark."""
     curves = {
         f"{document['run']['set']} {document['run']['split']}": [
             (one["memories"], one["p50"]) for one in sizes
@@ -176,7 +176,7 @@ def _groups(summary: Mapping[str, Json], metric: str) -> dict[str, dict[str, flo
 
 
 def _systems(groups: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Ours first."""
+    """Return the names of the systems, ours first."""
     return sorted(
         {name for figures in groups.values() for name in figures}, key=lambda one: (one != OURS, one)
     )

@@ -1,4 +1,4 @@
-"""Stores results: a line for each finished case, so that a run can continue, then one document."""
+"""Stores results: a line for each finished case, so that a run can be resumed, then one document."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from memorywire_evals.sets import KINDS
 
 OURS = "memorywire"
 PUBLISHED = 50
-"""How many ranks of a question are published."""
+"""The number of published ranks per question."""
 
 _LISTS = ("marks", "gold", "ranks", "kept")
 
@@ -28,11 +28,11 @@ Figures = Mapping[str, float]
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """What became of one question.
+    """The result of one question.
 
-    `asked` is `own`, or `foreign` for a question about another case, or `pair` for two memories compared.
-    `figures` holds each system's metrics; one that does not apply is absent. `kept` is what the default
-    recall returned, `relevance` how sure the best hit without a floor was.
+    `asked` is `own`, `foreign` for a question about another case, or `pair` for a comparison of two memories.
+    `figures` has each system's metrics; those that do not apply are absent. `kept` are the hits of the
+    default recall, `relevance` is that of the best hit without a floor.
     """
 
     case: str
@@ -50,9 +50,9 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Examined(Struct, frozen=True, kw_only=True):
-    """A finished case: its rows, how much was to be kept and what was not.
+    """A finished case: its rows, the number of items, and the items that were not stored.
 
-    Of the `writes`, those of pairs too, `repeated` were answered as what was there already.
+    `repeated` counts those of the `writes` (pairs included) that were answered as duplicates.
     """
 
     case: str
@@ -89,7 +89,7 @@ def _round_figures(values: Figures) -> dict[str, float]:
 
 
 def values(rows: Sequence[Row], system: str, metric: str) -> list[float]:
-    """The metric of every row that has it."""
+    """Return the metric of each row that has it."""
     return [row.figures[system][metric] for row in rows if metric in row.figures.get(system, {})]
 
 
@@ -110,18 +110,18 @@ class Folder(Struct, frozen=True, kw_only=True):
 
     @property
     def trajectories(self) -> Path:
-        """Where the steps of each case are until the run is over."""
+        """The folder with the steps of each case until the run ends."""
         return self.lines.parent / "trajectories"
 
     def begin(self, run: Mapping[str, Json], *, fresh: bool) -> list[Examined]:
-        """The cases that are done already; raises Conflict when they were done under other conditions."""
+        """Return the finished cases. Raises Conflict if they belong to a run under other conditions."""
         self.lines.parent.mkdir(parents=True, exist_ok=True)
         if fresh or not self.lines.is_file():
             self.lines.write_text(_line(run), encoding="utf-8")
-            shutil.rmtree(self.trajectories, ignore_errors=True)  # of other conditions, or of before
+            shutil.rmtree(self.trajectories, ignore_errors=True)  # of an earlier run
             return []
         first, *rest = whole_lines(self.lines) or [""]
-        if not rest:  # nothing was done under the conditions of then
+        if not rest:  # no case was finished, so its conditions do not matter
             return self.begin(run, fresh=True)
         if json.loads(first) != run:
             raise Conflict(
@@ -132,13 +132,13 @@ class Folder(Struct, frozen=True, kw_only=True):
         return [from_json(json.loads(line)) for line in rest]
 
     def add(self, case: Examined) -> Examined:
-        """Append a finished case; give it as it will be read again, so that going on changes no figure."""
+        """Append a finished case; return it as read back, so that a resumed run has the same figures."""
         document = to_json(case)
         append(self.lines, document)
         return from_json(document)
 
     def finish(self, document: Mapping[str, Json]) -> Path:
-        """Write the document under the time of its run: readable, with its many rows one a line."""
+        """Write the document to a file named after its time: indented, but one row per line."""
         rest = {name: value for name, value in document.items() if name != "rows"}
         head = json.dumps(rest, sort_keys=True, indent=1, ensure_ascii=False).removesuffix("\n}")
         rows = ",\n".join(_line(row).rstrip("\n") for row in document["rows"])
@@ -148,20 +148,20 @@ class Folder(Struct, frozen=True, kw_only=True):
 
 
 def stamp(date: str) -> str:
-    """A date and time as part of a file's name: 20261118T164634Z."""
+    """Return a date and time as part of a file name: 20261118T164634Z."""
     return re.sub(r"[-:]|\+00:?00$", "", date) + "Z"
 
 
 def find_free(folder: Path, name: str) -> Path:
-    """The file of this name, or with a number where two runs ended in one second."""
+    """Return a free path with this name, numbered if another run ended in the same second."""
     numbers = (f"{name}.json" if number == 1 else f"{name}-{number}.json" for number in count(1))
     return next(folder / file for file in numbers if not (folder / file).exists())
 
 
 def write_document(out: Path, name: str, document: Mapping[str, Json], without: Sequence[str] = ()) -> Path:
-    """Keep a document as `<out>/<version>/<name>-<timestamp>.json` and its figures in the ledger.
+    """Save a document as `<out>/<version>/<name>-<timestamp>.json` and its figures in the ledger.
 
-    What `without` names is too long for a line of the ledger.
+    `without` names fields that are too long for a line of the ledger.
     """
     version: str = document["run"]["version"]
     (out / version).mkdir(parents=True, exist_ok=True)
@@ -174,9 +174,9 @@ def write_document(out: Path, name: str, document: Mapping[str, Json], without: 
 
 
 def whole_lines(file: Path) -> list[str]:
-    """The lines of a file; one without an end was cut off in the middle of writing, and is taken away.
+    """Return the lines of a file; truncate a last line without an end, left by an interrupted write.
 
-    Only a line feed ends a line: what models and people write holds all the other characters that might.
+    Only a line feed ends a line: texts of models and people contain other line separators.
     """
     text = file.read_bytes()
     end = text.rfind(b"\n") + 1
@@ -186,18 +186,18 @@ def whole_lines(file: Path) -> list[str]:
 
 
 def append(file: Path, document: Mapping[str, Json]) -> None:
-    """One more line."""
+    """Append a line."""
     with file.open("a", encoding="utf-8") as lines:
         lines.write(_line(document))
 
 
 def hash_text(*words: str) -> str:
-    """Short, and equal for equal words."""
+    """Return a short hash of the words."""
     return hashlib.blake2b("\0".join(words).encode(), digest_size=8).hexdigest()
 
 
 def digest(document: Mapping[str, Json]) -> str:
-    """Equal for two runs that found the same, whenever and wherever they ran, and with which program."""
+    """Return a digest of the results: equal for equal results, whatever the time, machine and program."""
     lasting = {name: value for name, value in document.items() if name not in ("timing", "machine", "date")}
     rows = [{**row, "ms": None} for row in lasting.get("rows", ())]
     run = {name: value for name, value in lasting.get("run", {}).items() if name not in _ASIDE}
@@ -206,12 +206,12 @@ def digest(document: Mapping[str, Json]) -> str:
 
 
 def record(out: Path, entry: Mapping[str, Json]) -> None:
-    """One line in the ledger of all runs."""
+    """Append an entry to the ledger of all runs."""
     append(out / "ledger.jsonl", entry)
 
 
 def runs(folder: Path) -> list[dict[str, Json]]:
-    """The newest document of each set, split, store and version; other files are ignored."""
+    """Return the newest document of each set, split, store and version; ignore other files."""
     newest: dict[tuple[Json, ...], dict[str, Json]] = {}
     for document in sorted(filter(_of_the_data, _documents(folder)), key=lambda one: one.get("date", "")):
         run = document["run"]
@@ -220,17 +220,17 @@ def runs(folder: Path) -> list[dict[str, Json]]:
 
 
 def answered(folder: Path) -> list[dict[str, Json]]:
-    """The documents of `memorywire eval answer` in a folder."""
+    """Return the documents of `memorywire eval answer` in a folder."""
     return [document for document in _documents(folder) if _of_answers(document)]
 
 
 def parities(folder: Path) -> list[dict[str, Json]]:
-    """The documents of `memorywire eval SET --parity` in a folder; `all` writes them too."""
+    """Return the documents of `memorywire eval SET --parity` in a folder; `all` writes them too."""
     return [document for document in _documents(folder) if _of_parity(document)]
 
 
 def benches(folder: Path) -> list[dict[str, Json]]:
-    """The reports of `memorywire bench` in a folder, as it writes them with `--json`."""
+    """Return the reports that `memorywire bench --json` wrote to a folder."""
     return [
         document
         for document in _documents(folder)
@@ -239,7 +239,7 @@ def benches(folder: Path) -> list[dict[str, Json]]:
 
 
 def load(path: Path) -> dict[str, Json]:
-    """The document of a run."""
+    """Load the document of a run. Raises InvalidRequest if the file has none."""
     try:
         document = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -252,7 +252,7 @@ def load(path: Path) -> dict[str, Json]:
 
 def _documents(folder: Path) -> Iterator[Json]:
     for path in sorted(folder.rglob("*.json")):
-        with suppress(ValueError):  # not JSON, and no business of ours
+        with suppress(ValueError):  # not JSON, so not a result
             yield json.loads(path.read_bytes())
 
 
@@ -264,7 +264,7 @@ def _of_a_run(document: Json) -> bool:
 
 
 def _of_the_data(document: Json) -> bool:
-    """Whether it is the run in the order of the data, and not one of another seed."""
+    """Return whether it is a run in the order of the data, without another seed."""
     return _of_a_run(document) and not document["run"].get("seed")
 
 
@@ -283,7 +283,7 @@ def _of_parity(document: Json) -> bool:
 
 
 def code(*packages: Path) -> str:
-    """Equal for the same source of these packages; the command line aside, which changes no ranking."""
+    """Return a digest of the source of these packages, without the command line, which changes no ranking."""
     total = hashlib.blake2b(digest_size=8)
     for package in packages:
         for path in sorted(package.rglob("*")):
@@ -294,13 +294,13 @@ def code(*packages: Path) -> str:
 
 
 def without_login(text: str) -> str:
-    """URLs in a text, without the user, password or token in front of the host; key options are masked."""
+    """Return the text with URLs stripped of user, password and token, and with masked key options."""
     plain = re.sub(r"://[^\s\0]*@", "://", text)
     return re.sub(r"[\w+.-]+://[^\s\0'\"]+", lambda url: mask_url(url[0]), plain)
 
 
 def machine() -> dict[str, Json]:
-    """What ran it."""
+    """Return the platform."""
     return {
         "system": platform.system(),
         "processor": platform.machine(),

@@ -1,4 +1,4 @@
-"""Runs the cases of a set, saves each when it is done, and summarises; checks parity of shared memories."""
+"""Runs the cases of a set, saves each when finished, and summarises; checks parity of shared memories."""
 
 import asyncio
 import hashlib
@@ -49,13 +49,13 @@ from memorywire_minilm import Reading
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 
 _AT_ONCE = 512
-"""So many texts are embedded and written down together: what is cut short keeps the rest."""
+"""Texts embedded and cached per batch: an interrupted run keeps the finished batches."""
 
 
 class CachedEmbedder:
-    """Wraps an embedder; vectors are kept under a hash of space and text, in a file when one is named.
+    """Caches the vectors of an embedder by a hash of space and text, in a file if one is named.
 
-    It outlives the memories it is lent to: `close` is for them and does nothing, `release` ends it.
+    It outlives the memories that use it: their `close` does nothing; `release` closes it.
     """
 
     def __init__(self, inner: Embedder, path: Path | None = None) -> None:
@@ -67,8 +67,8 @@ class CachedEmbedder:
         # An empty name is a temporary file: large sets do not fit in memory.
         self._db = sqlite3.connect(str(path or ""), timeout=60, check_same_thread=False, isolation_level=None)
         try:
-            self._db.execute("PRAGMA journal_mode = WAL")  # two runs share a file: one reads while one writes
-            self._db.execute("PRAGMA synchronous = OFF")  # what a crash loses is embedded again
+            self._db.execute("PRAGMA journal_mode = WAL")  # two runs may share a file
+            self._db.execute("PRAGMA synchronous = OFF")  # vectors lost in a crash are embedded again
             self._db.execute(_SCHEMA)
         except sqlite3.DatabaseError as error:
             self._db.close()
@@ -107,15 +107,15 @@ class CachedEmbedder:
         return [self._build_reading(text, known[key]) for text, key in zip(texts, keys, strict=True)]
 
     def _build_reading(self, text: str, value: bytes) -> bytes:
-        """The vector that begins the value, with the tokens that follow it."""
+        """Return the vector at the start of the value, with the tokens that follow it."""
         size = 4 * self.space.dimension
         return Reading.of(text, value[:size], value[size:]) if self._form else value
 
     async def close(self) -> None:
-        """Leaves everything as it is."""
+        """Do nothing: other memories use the embedder."""
 
     async def release(self) -> None:
-        """Closes the file and the embedder inside."""
+        """Close the file and the inner embedder."""
         self._db.close()
         await self._inner.close()
 
@@ -141,14 +141,14 @@ Told = Callable[[float, int, str], None]
 
 
 def _nobody(done: float, of: int, note: str) -> None:
-    """Nothing is printed."""
+    """Ignore progress."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What to run and where to put it; without stores, a temporary file that is deleted afterwards.
+    """What to run and where to write it; without `stores`, a temporary file is used.
 
-    A run is of one `seed`; `seeds` says how many of them are wanted. With `trajectories`, every step is
-    written down.
+    A run uses one `seed`; `seeds` is the number of runs. With `trajectories`, every step is
+    written to a file.
     """
 
     kind: Kind
@@ -168,7 +168,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     trajectories: bool = False
 
     def conditions(self, dataset: Dataset) -> dict[str, Json]:
-        """What must be equal for two cases to belong to one run."""
+        """Return the conditions that all cases of one run share."""
         return {
             "set": dataset.name,
             "split": dataset.split,
@@ -185,9 +185,9 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = _nobody) -> dict[str, Json]:
-    """The document of the run; what was done before and written down is not done again.
+    """Run the plan and return its document; finished cases of an interrupted run are not repeated.
 
-    `tell` is called once for each case, `watch` also within one.
+    `tell` is called once for each case, `watch` also during a case.
     """
     dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
     conditions = await asyncio.to_thread(plan.conditions, dataset)
@@ -209,7 +209,7 @@ async def run(plan: Plan, *, date: str, command: str, tell: Told, watch: Told = 
                 replace(bench, trajectory=trajectory),
                 advance,
             )
-            if steps is not None and trajectory is not None:  # before its line, which says that it is done
+            if steps is not None and trajectory is not None:  # the line marks the case as finished
                 await asyncio.to_thread(steps.save, trajectory)
             done[id] = await asyncio.to_thread(folder.add, restore(results, case))
     tell(len(wanted), len(wanted), "summary")
@@ -231,7 +231,7 @@ def _name(plan: Plan, dataset: Dataset) -> str:
 
 
 async def run_seeds(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, Json]:
-    """The document of as many runs as the plan has seeds; each of them is kept by itself as well."""
+    """Run the plan once per seed; return the combined document. Each run is saved by itself as well."""
     documents = []
     for seed in range(plan.seeds):
         one = replace(plan, seed=seed)
@@ -255,7 +255,7 @@ async def run_seeds(plan: Plan, *, date: str, command: str, tell: Told) -> dict[
 
 
 def _list_figures(summary: dict[str, Json]) -> dict[str, Json]:
-    """Our figures over the questions that the headline is taken over, those of admission, the dedup rate."""
+    """Return our figures in the headline view, those of admission, and the dedup rate."""
     table = summary["views"].get(summary["view"], {"systems": {}})
     single = {name: value for name, value in summary["admission"].items() if not isinstance(value, list)}
     repeated = {name: value for name, value in summary["ingest"].items() if name == "dedup rate"}
@@ -267,7 +267,7 @@ def _within(watch: Told, place: int, of: int, id: str, share: float) -> None:
 
 
 def foreign(kind: Kind, dataset: Dataset, id: str) -> tuple[Question, ...]:
-    """The next case's answerable questions, which this case cannot answer."""
+    """Return the next case's answerable questions, which this case cannot answer."""
     if not kind.foreign or len(dataset.case_ids) < 2:
         return ()
     following = dataset.case_ids[(dataset.case_ids.index(id) + 1) % len(dataset.case_ids)]
@@ -276,7 +276,7 @@ def foreign(kind: Kind, dataset: Dataset, id: str) -> tuple[Question, ...]:
 
 @asynccontextmanager
 async def context(plan: Plan, dataset: Dataset) -> AsyncIterator[Bench]:
-    """Store and embedder for the time of a run."""
+    """Open the store and embedder of a run."""
     embedder = CachedEmbedder(open_embedder(plan.embedder, api_key=plan.embedder_key), plan.cache)
     try:
         with tempfile.TemporaryDirectory(prefix="memorywire-eval-") as folder:
@@ -303,19 +303,19 @@ def _document(plan: Plan, conditions: dict[str, Json], cases: list[Examined], wh
 
 
 def _schemes(stores: Sequence[str]) -> str:
-    """The kinds of store, without their paths and without a password."""
+    """Return the schemes of the store URLs, without paths and passwords."""
     return " and ".join(url.partition("://")[0] for url in stores) or "sqlite (temporary file)"
 
 
 def _address(stores: Sequence[str]) -> dict[str, Json]:
-    """Tells one store from another of its kind, without saying where it is or how one gets in."""
+    """Return a hash of the store URLs, which identifies them without revealing address or login."""
     if not stores:
         return {}
     return {"address": hash_text(" ".join(sorted(without_login(url).partition("?")[0] for url in stores)))}
 
 
 def _mark(plan: Plan, dataset: Dataset) -> str:
-    """Equal for the same memories: what another run left in a store bears another mark."""
+    """Return a hash of the data, so that memories of other data in a store get other names."""
     return hash_text(f"{dataset.digest} {plan.roles}")
 
 
@@ -323,7 +323,7 @@ MARK = "haystack"
 
 
 class Parity(Struct, frozen=True, kw_only=True):
-    """What the comparison found; `leaks` counts hits that belong to another case."""
+    """The result of the comparison; `leaks` counts hits that belong to another case."""
 
     cases: int
     questions: int
@@ -333,7 +333,7 @@ class Parity(Struct, frozen=True, kw_only=True):
 
 
 async def recorded(plan: Plan, *, date: str, command: str, tell: Told) -> dict[str, Json]:
-    """The document of the comparison, written beside those of the runs and entered in their ledger."""
+    """Compare, and return the document, which is saved with those of the runs and in their ledger."""
     results = await parity(plan, tell=tell)
     dataset = await asyncio.to_thread(load, plan.kind, plan.data, split=plan.split, roles=plan.roles)
     conditions = await asyncio.to_thread(plan.conditions, dataset)
@@ -353,13 +353,13 @@ async def recorded(plan: Plan, *, date: str, command: str, tell: Told) -> dict[s
 
 
 async def parity(plan: Plan, *, tell: Told) -> Parity:
-    """Fill both kinds of memory with the same items under ids of the same order, then ask both the same."""
+    """Fill both kinds of memory with the same items and ids of the same order, and compare their answers."""
     dataset = load(plan.kind, plan.data, split=plan.split, roles=plan.roles)
     wanted = dataset.case_ids[: plan.limit]
     differences: list[str] = []
     leaks = questions = memories = 0
     async with context(plan, dataset) as given:
-        # A run of the same set keeps the same memories without the mark.
+        # A normal run of this set stores the same memories without the mark.
         bench = replace(given, set_name=f"{given.set_name}-parity")
         for place, id in enumerate(wanted):
             tell(place, 2 * len(wanted), f"fill {id}")
@@ -383,7 +383,7 @@ async def parity(plan: Plan, *, tell: Told) -> Parity:
 
 
 async def _fill(case: Case, bench: Bench) -> list[str]:
-    """Both memories; what either did not keep. Everything is marked alike, so that the texts are equal."""
+    """Fill both memories; return the items not stored. Both get the mark, so that the texts are equal."""
     faults: list[str] = []
     marks = {MARK: case.id}
     for name, opened in (("alone", _alone), ("shared", _share_memory)):
@@ -404,7 +404,7 @@ async def _compare(case: Case, bench: Bench) -> tuple[list[str], int]:
             leaks += sum(ref not in known for ref in filtered.refs)
             if own.refs != filtered.refs:
                 differences.append(_difference(question.id, own.refs, filtered.refs))
-            elif known and not own.refs:  # a store that lost everything proves nothing
+            elif known and not own.refs:  # equal empty answers prove nothing
                 differences.append(f"{question.id}: nothing was recalled")
         return differences, leaks
 
@@ -414,9 +414,9 @@ def _alone(case: Case, bench: Bench) -> AbstractAsyncContextManager[MemoryUnderT
 
 
 def _share_memory(case: Case, bench: Bench) -> AbstractAsyncContextManager[MemoryUnderTest]:
-    """Of the agent that all cases share; what another run left in the store is another's.
+    """Open the memory of the agent that all cases share, separate from other runs in the store.
 
-    It is of the same tenant: a token of a server may be good for no other.
+    It uses the stores' tenant: a token of a server may be valid for no other.
     """
     name = f"{bench.set_name}-shared"
     return open_memory(name, case, stores=bench.stores, embedder=bench.embedder, agent=f"eval:{name}")

@@ -1,7 +1,7 @@
-"""Several seeds: the same run in other orders, and what its figures are on average.
+"""Several seeds: the same run in other orders, and the means of its figures.
 
-Seed 0 is the order of the data. Every other shuffles the order in which the memories of a case are written,
-and that in which its questions are asked. Where an answer is sampled from a model, each seed is a sample.
+Seed 0 keeps the order of the data. Other seeds shuffle the order in which memories are written and questions
+are asked. If a model samples the answers, each seed is a sample.
 """
 
 import math
@@ -23,13 +23,13 @@ _T = (
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-"""Student's t for 95 %, with 1 to 30 degrees of freedom."""
+"""Student's t for 95 %, for 1 to 30 degrees of freedom."""
 
 _NORMAL = 1.960
 
 
 class Spread(Struct, frozen=True, kw_only=True):
-    """The mean of a figure over the seeds, and the interval that holds it in 95 of 100 cases."""
+    """The mean of a figure over the seeds, and its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -43,7 +43,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Mean and Student's interval of one value a seed; of a single one, no more than the value."""
+    """Return the mean and Student's interval of one value per seed; of a single one, just the value."""
     mean, count = fmean(values), len(values)
     freedom = count - 1
     wide = 0.0
@@ -54,7 +54,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def arrange(case: Case, seed: int) -> Case:
-    """The case in the order of a seed; what supersedes others keeps its order, for it changes the memory."""
+    """Return the case in the order of a seed. Items that supersede others keep their order, which matters."""
     if seed == 0:
         return case
     dice = np.random.default_rng([seed, *case.id.encode()])
@@ -66,16 +66,16 @@ def arrange(case: Case, seed: int) -> Case:
 
 
 def restore(done: Examined, case: Case) -> Examined:
-    """The rows in the order of the data, whatever the order of the questions was."""
+    """Return the rows in the order of the data."""
     places = {question.id: place for place, question in enumerate(case.questions)}
     own = sorted((row for row in done.rows if row.asked == "own"), key=lambda row: places[row.question])
     return replace(done, rows=(*own, *(row for row in done.rows if row.asked != "own")))
 
 
 def combine(documents: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """What several runs found, one a seed: the spread of every figure, and whether they all found the same.
+    """Combine runs with different seeds: the spread of each figure, and whether all runs agree.
 
-    Deterministic is a run whose ranks, hits and figures of ours are the same for every seed.
+    Runs are deterministic if our ranks, hits and figures are the same for every seed.
     """
     seeds = [document["run"].get("seed", 0) for document in documents]
     answers = [_list_answers(document["rows"]) for document in documents]
@@ -102,7 +102,7 @@ def _list_answers(rows: Sequence[Mapping[str, Json]]) -> list[Json]:
 
 
 def _spread_each(tables: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """By name of a table and of a system."""
+    """Return the spreads by name of a table and of a system."""
     return {
         name: {
             system: _spread_numbers([one[name]["systems"].get(system, {}) for one in tables])
@@ -113,7 +113,7 @@ def _spread_each(tables: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
 
 
 def _spread_numbers(figures: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """Of the figures that every seed has; a curve is none."""
+    """Return the spreads of the numbers that every seed has, without curves."""
     return {
         name: spread([one[name] for one in figures]).to_json()
         for name, value in figures[0].items()

@@ -1,15 +1,15 @@
-"""The sets that can be measured, by name. Nothing is loaded here."""
+"""The sets that can be measured, by name. This module loads no data."""
 
 from msgspec import Struct
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """A set: what it is called, the module, or module:function, that reads it, and how its questions are put.
+    """A set: its name, its reader (a module or module:function), and how its questions are scored.
 
-    `view` says which questions the headline figures are taken over. `clustered` sets are resampled by case,
-    because questions about one conversation are not independent. `foreign` sets ask each case the next one's
-    questions too. `parity` sets can be checked for equal answers from one shared memory.
-    The table of a set `by_category` has lines for each category.
+    `view` selects the questions of the headline figures. `clustered` sets are resampled by case, because
+    questions about one conversation are not independent. `foreign` sets also ask each case the next one's
+    questions. `parity` sets can be checked for equal answers from one shared memory. The table of a set
+    `by_category` has lines for each category.
     """
 
     name: str
@@ -122,4 +122,4 @@ KINDS = {
 }
 
 WHOLE = tuple(name for name in KINDS if name not in ("pool", "oblique", "own"))
-"""What `all` stands for: the sets of which something is asked; the pool takes as long as all of them."""
+"""The sets of `all`; without the pool, which takes as long as all others, and two optional sets."""

@@ -1,4 +1,4 @@
-"""From rows to figures: means by system, view and category, admission, intervals, timing."""
+"""Summarises rows: means by system, view and category, admission, intervals, timing."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
@@ -15,7 +15,7 @@ Rows: TypeAlias = Sequence[Row]
 
 
 def views(rows: Rows) -> dict[str, list[Row]]:
-    """`all` own questions; `answerable` ones; of those the ones with evidence `said-by-user`; and pairs."""
+    """Return the views `all` (own questions), `answerable`, `said-by-user` (their evidence), `pairs`."""
     own = [row for row in rows if row.asked == "own"]
     results = {
         "all": own,
@@ -38,7 +38,7 @@ _DIGITS = 4
 
 
 def summarise(kind: Kind, cases: Sequence[Examined], headlines: Iterable[str]) -> dict[str, Json]:
-    """Everything a run says; `headlines` are the metrics that get intervals and paired differences."""
+    """Return the summary of a run; `headlines` are the metrics with intervals and paired differences."""
     rows = [row for case in cases for row in case.rows]
     shortfall = [f"{case.case}/{fault}" for case in cases for fault in case.shortfall]
     seen = views(rows)
@@ -61,14 +61,14 @@ def summarise(kind: Kind, cases: Sequence[Examined], headlines: Iterable[str]) -
 
 
 def _count_repetitions(cases: Sequence[Examined]) -> dict[str, Json]:
-    """The dedup rate: the share of writes that were answered as a repetition of what is there."""
+    """Return the dedup rate: the share of writes that were answered as duplicates of another memory."""
     writes, repeated = sum(case.writes for case in cases), sum(case.repeated for case in cases)
     rate = {"dedup rate": round(repeated / writes, _DIGITS)} if writes else {}
     return {"writes": writes, "repeated": repeated, **rate}
 
 
 def timing(cases: Sequence[Examined]) -> dict[str, Json]:
-    """How long things took; recalls with the query already embedded. Never part of a digest."""
+    """Return latencies, of recalls with the query already embedded. Never part of a digest."""
     cost = [row.ms for case in cases for row in case.rows if row.ms is not None]
     ingest = sum(case.ingest_ms for case in cases)
     results: dict[str, Json] = {"ingest_s": round(ingest / 1000, 2)}
@@ -84,7 +84,7 @@ def _spread(cost: Sequence[float]) -> dict[str, Json]:
 
 
 def _by_size(cases: Sequence[Examined]) -> list[Json]:
-    """Recalls of cases that are about as large: from one power of two up to the next."""
+    """Return the latencies of cases grouped by size, by powers of two."""
     sizes: dict[int, list[Examined]] = {}
     for case in cases:
         sizes.setdefault(case.items.bit_length(), []).append(case)
@@ -119,7 +119,7 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def _admission(rows: Sequence[Row]) -> dict[str, Json]:
-    """How well the best hit's relevance tells questions with an answer here from those without."""
+    """Measure how well the best hit's relevance separates answerable questions from others."""
     measures = [row for row in rows if row.relevance is not None]
     own = [row for row in measures if row.asked == "own" and row.answerable]
     hard = [row for row in measures if row.asked == "own" and not row.answerable]
@@ -143,7 +143,7 @@ def _relevances(rows: Sequence[Row]) -> list[float]:
 
 
 def _curve(good: Sequence[float], bad: Sequence[float]) -> list[list[float]]:
-    """At most a hundred points of it."""
+    """Return about a hundred points of the precision-recall curve."""
     points = metrics.precision_recall(good, bad)
     step = max(1, len(points) // 100)
     return [[round(x, _DIGITS), round(y, _DIGITS)] for x, y in [*points[::step], points[-1]]]
@@ -171,6 +171,6 @@ def _select_shown(interval: compare.Interval) -> dict[str, float]:
 
 
 def _ceilings(rows: Sequence[Row]) -> dict[str, float]:
-    """The best mean rec@k the number of evidence turns allows."""
+    """Return the best mean rec@k that the number of evidence turns allows."""
     sizes = [len(row.gold) for row in rows if row.gold]
     return {f"turn.rec@{k}": round(metrics.ceiling(sizes, k), _DIGITS) for k in (1, 5, 10) if sizes}

@@ -1,4 +1,4 @@
-"""A run as printed tables: our figures, the baselines of the same run, and the targets."""
+"""Formats runs as tables: our figures, the baselines of the same run, and the targets."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.where.rpartition("/")[2]
 
     def figure(self, summary: Mapping[str, Json], system: str = OURS) -> float | None:
-        """What the system reached, if that was measured."""
+        """Return the figure of the system, or None if it was not measured."""
         room, _, rest = self.where.partition("/")
         if room == "admission":
             return summary[room].get(rest) if system == OURS else None
@@ -37,7 +37,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return results
 
     def spread(self, document: Mapping[str, Json], system: str = OURS) -> Mapping[str, Json] | None:
-        """The mean of the figure over several seeds, with its interval, if that was measured."""
+        """Return the mean of the figure over the seeds with its interval, or None if it was not measured."""
         room, _, rest = self.where.partition("/")
         if room == "admission":
             alone: Mapping[str, Json] | None = document[room].get(rest) if system == OURS else None
@@ -47,7 +47,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return results
 
     def verdict(self, figure: float | None) -> str:
-        """Where a figure stands: aim reached, above the floor, or how far below it."""
+        """Return how a figure compares: aim reached, above the floor, or how far below it."""
         if figure is None:
             return ""
         if self.aim is not None and self._reaches(figure, self.aim):
@@ -82,11 +82,11 @@ ANSWERS = (
 )
 
 _FEW = 20
-"""So many differences are shown."""
+"""The number of differences that are printed."""
 
 
 def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
-    """A row for every line of the set's table that was measured."""
+    """Yield a row for each line of the set's table that was measured."""
     summary = document["summary"]
     for target in [*targets(document["run"]["set"]), *_by_category(document)]:
         if target.figure(summary) is not None:
@@ -94,7 +94,7 @@ def cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
 
 
 def _by_category(document: Mapping[str, Json]) -> Iterator[Target]:
-    """Of a set whose categories no table knows: lines for each."""
+    """Yield lines for each category of a set without a fixed table of categories."""
     names = document["summary"]["categories"] if KINDS[document["run"]["set"]].by_category else ()
     if len(names) > 1:
         for name in names:
@@ -105,7 +105,7 @@ def _by_category(document: Mapping[str, Json]) -> Iterator[Target]:
 def reached(
     runs: Sequence[Mapping[str, Json]], parities: Sequence[Mapping[str, Json]]
 ) -> list[dict[str, Json]]:
-    """Every figure that is to be reached, of several runs, and where it stands; `less` is better for some."""
+    """Return every figure with a target, of several runs, with its verdict."""
     results = [
         _figure(target, f"{document['run']['set']}: {target.label}", target.figure(document["summary"]))
         for document in runs
@@ -127,7 +127,7 @@ def _figure(target: Target, label: str, ours: float | None) -> dict[str, Json]:
 
 
 def _parity_figure(found: Mapping[str, Json]) -> dict[str, Json]:
-    """The line of the shared memory: no answer may differ."""
+    """Return the line of the shared memory: no answer may differ."""
     differing = len(found["differences"]) + found["leaks"]
     label = f"shared memory with a filter, answers that differ ({found['questions']} questions)"
     return {
@@ -137,7 +137,7 @@ def _parity_figure(found: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def parity_lines(found: Mapping[str, Json]) -> Iterator[str]:
-    """How many answers differed, and the first of them."""
+    """Yield how many answers differed, and the first of them."""
     differences = found["differences"]
     yield (
         f"{found['questions']} questions, {found['memories']} memories shared by {found['cases']} cases: "
@@ -149,14 +149,14 @@ def parity_lines(found: Mapping[str, Json]) -> Iterator[str]:
 
 
 def figures(lines: Sequence[Mapping[str, Json]]) -> Iterator[list[str]]:
-    """What was to be reached, as rows of a table."""
+    """Yield the figures with targets as rows of a table."""
     for one in lines:
         bounds = [_bound(one["less"], one[name]) for name in ("at least", "aim")]
         yield [one["figure"], *bounds, _format_figure(one[OURS]), one["stands"]]
 
 
 def seed_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
-    """A row for every line of the set's table: means over the seeds, ours with its interval."""
+    """Yield a row for each line of the set's table: means over the seeds, ours with its interval."""
     for target in targets(document["run"]["set"]):
         ours = target.spread(document)
         if ours is not None:
@@ -171,7 +171,7 @@ def seed_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
 
 
 def seed_notes(document: Mapping[str, Json]) -> Iterator[str]:
-    """Whether the seeds differ at all, and the means that a single run notes as well."""
+    """Yield notes on the seeds: whether they differ, and the means that a single run also prints."""
     run, count = document["run"], len(document["seeds"])
     yield (
         f"{run['set']}, {run['split']}: means of {count} seeds, each another order of writing and asking, "
@@ -190,7 +190,7 @@ def seed_notes(document: Mapping[str, Json]) -> Iterator[str]:
 
 
 def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
-    """A row for every cell of a grid, with what the treatment has over it."""
+    """Yield a row for each cell of a grid, with its difference to the treatment."""
     gaps = document["answers"]["treatment minus"]
     for name, cell in document["answers"]["cells"].items():
         gap = gaps.get(name)
@@ -208,19 +208,19 @@ def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
 
 
 def _format_accuracy(cell: Mapping[str, Json]) -> str:
-    """With the interval over the seeds, where there are several."""
+    """Format the accuracy, with the interval over several seeds."""
     several = cell.get("seeds")
     span = f" ({several['low']:.3f} to {several['high']:.3f})" if several else ""
     return f"{cell['accuracy']:.3f}{span}"
 
 
 def _name_line(asked: str, served: Sequence[str]) -> str:
-    """Who was asked for, and who answered where the endpoint says that it was another."""
+    """Format the requested model, and the served models where the endpoint reports others."""
     return asked if served in ([], [asked]) else f"{asked} ({', '.join(served)})"
 
 
 def answer_notes(document: Mapping[str, Json]) -> Iterator[str]:
-    """What must be known to read the answers."""
+    """Yield notes on the answers."""
     answers, spent = document["answers"], document.get("spent")
     if spent:
         cost = "" if spent["cost"] is None else f", which cost {spent['cost']:.4g}"
@@ -237,7 +237,7 @@ def answer_notes(document: Mapping[str, Json]) -> Iterator[str]:
 
 
 def notes(document: Mapping[str, Json]) -> Iterator[str]:
-    """What must be known to read the table."""
+    """Yield notes on the table."""
     summary, run, cases = document["summary"], document["run"], document["cases"]
     yield (
         f"{run['set']}, {run['split']}: {cases['done']} of {cases['of']} cases, "

@@ -1,7 +1,7 @@
-"""Trajectories: step by step, what was written, what was retrieved for a question, and what was used.
+"""Trajectories: the steps of a case, i.e. what was written, retrieved and used.
 
-A step is one line of JSON. It names memories by id and by ref, and a text by its digest: results hold no
-words of the data. It has no duration either, so that two runs that do the same write the same lines.
+A step is one line of JSON. It names memories by id and ref, and texts by digest: results contain no text of
+the data. It has no duration, so that two runs that do the same write the same lines.
 """
 
 import json
@@ -19,18 +19,18 @@ from memorywire_evals.cases import Item, Question
 from memorywire_evals.results import PUBLISHED, Row, hash_text
 
 SUFFIX = ".trajectories.jsonl"
-"""Ends the name of the file, in place of the `.json` of the results that it belongs to."""
+"""The suffix of the file name, in place of the `.json` of its results."""
 
 
 class Trajectory:
-    """The steps of one case, in their order."""
+    """The steps of one case, in order."""
 
     def __init__(self, case: str) -> None:
         self.case = case
         self.steps: list[dict[str, Json]] = []
 
     def add_written(self, id: str, item: Item, result: Remembered | MemorywireError) -> None:
-        """What was to be remembered, and how its receipt says that it ended."""
+        """Add a write: the item, and the status in its receipt."""
         self._add(
             "written",
             id=id,
@@ -46,7 +46,7 @@ class Trajectory:
     def add_retrieved(
         self, question: Question, asked: str, options: dict[str, Json], found: Iterable[tuple[Hit, str]]
     ) -> None:
-        """What a recall returned, best first; what answers a foreign question is not in this memory."""
+        """Add a recall's hits, best first; a foreign question has no gold in this memory."""
         hits = list(found)
         gold = question.gold if asked == "own" else ()
         self._add(
@@ -62,12 +62,12 @@ class Trajectory:
         )
 
     def add_used(self, question: str, refs: Sequence[str], gold: Collection[str], **about: Json) -> None:
-        """What of it served: `gold` says for each memory whether it is evidence."""
+        """Add the used memories; `gold` tells which of them are evidence."""
         used = [{"ref": ref, "gold": ref in gold} for ref in refs]
         self._add("used", question=question, memories=used, **about)
 
     def add_row(self, row: Row) -> None:
-        """Without a reader, evidence that the default recall returned counts as used."""
+        """Add the used memories of a row: evidence that the default recall returned counts as used."""
         if row.asked == "own":
             used = [ref for ref in row.kept if ref in row.gold]
             missed = [ref for ref in row.gold if ref not in row.kept]
@@ -85,7 +85,7 @@ def _read_receipt(id: str, result: Remembered | MemorywireError) -> dict[str, Js
 
 
 class Trajectories(Struct, frozen=True):
-    """A file for the steps of every finished case, until the run is over and they become one."""
+    """A file for the steps of each finished case, until they are joined at the end of the run."""
 
     folder: Path
 
@@ -93,13 +93,13 @@ class Trajectories(Struct, frozen=True):
         return self._file(case).is_file()
 
     def save(self, done: Trajectory) -> None:
-        """Write the steps of a case whole, in place of those of an earlier attempt."""
+        """Write the steps of a case atomically, replacing those of an earlier attempt."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lines = (json.dumps(step, ensure_ascii=False) + "\n" for step in done.steps)
         write_whole(self._file(done.case), "".join(lines).encode())
 
     def join(self, cases: Iterable[str], target: Path) -> Path:
-        """One file of the steps of these cases, in this order."""
+        """Join the steps of these cases into one file, in this order."""
         with target.open("wb") as whole:
             for case in cases:
                 with self._file(case).open("rb") as part:

@@ -35,8 +35,8 @@ MATRICES = {
 
 
 class Encoding(NamedTuple):
-    """What a kernel makes of a text: 384 float32 of length one, little-endian, and `TOKEN` signed bytes for
-    each token, of which `TOKEN_STEPS` stand for length one."""
+    """The output of a kernel: 384 float32 of length one, little-endian, and `TOKEN` signed bytes for each
+    token, of which `TOKEN_STEPS` stand for length one."""
 
     vector: bytes
     tokens: bytes

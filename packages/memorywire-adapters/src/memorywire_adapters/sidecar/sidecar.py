@@ -74,7 +74,7 @@ class Sidecar:
         return self._db.execute(_QUERIES[name], values)
 
     def sequence(self, change: Change) -> int | None:
-        """The sequence of a change that is committed; IdempotencyConflict when another one used its key."""
+        """Return the sequence of a committed change, or None. Raises IdempotencyConflict on a used key."""
         scope = change.scope
         number = self._ask("sequence", tenant=scope.tenant, change=change.id).get
         if number is not None:

@@ -1,4 +1,4 @@
-"""Runs a program to its end, or ends it with everything it has started."""
+"""Runs a program to its end, or kills it with all processes it started."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class Ended(Struct, frozen=True):
-    """The exit status, None if it took too long, and what was printed."""
+    """The exit status (None on timeout), and the output."""
 
     code: int | None
     output: bytes
@@ -26,7 +26,7 @@ def run_program(
     told: bytes = b"",
     seconds: float | None = None,
 ) -> Ended:
-    """Give a program its input and wait for it; raises OSError if it cannot be started."""
+    """Run a program with this input and wait for it. Raises OSError if it cannot be started."""
     return asyncio.run(_run(words, cwd, env, told, seconds))
 
 

@@ -1,9 +1,9 @@
-"""Runs a hook of the plugin for an agent, and notes the call.
+"""Runs a hook of the plugin for an agent, and records the call.
 
     python -m memorywire_evals.agents.record_hook
 
-The note is a line of the file that MEMORYWIRE_EVAL_HOOKS names: event, session, how much context the answer
-holds, exit status and seconds.
+The record is a line in the file that MEMORYWIRE_EVAL_HOOKS names: event, session, number of context
+characters in the answer, exit status and seconds.
 """
 
 import json

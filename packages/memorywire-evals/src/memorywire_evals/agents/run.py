@@ -1,4 +1,4 @@
-"""Runs every task in every cell, and writes down what was written, retrieved and solved."""
+"""Runs every task in every cell, and records what was written, retrieved and solved."""
 
 import json
 import os
@@ -30,10 +30,10 @@ PLUGIN, OWN, WITHOUT = "plugin", "own memory", "without"
 CELLS = (PLUGIN, OWN, WITHOUT)
 
 HOSTS = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "cursor": ".cursor/hooks.json"}
-"""Where each host looks for the hooks of a project."""
+"""The path at which each host looks for the hooks of a project."""
 
 DRAIN_SECONDS = 120.0
-"""So long the work that the last hook left behind may take."""
+"""Time limit for the background work that the last hook started."""
 
 
 _COMMAND = """#!/bin/sh
@@ -43,7 +43,7 @@ exec {python} -m memorywire "$@"
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What to run: the agent reads a prompt on standard input, in the checkout it works in."""
+    """What to run; the agent reads a prompt on standard input, in its checkout."""
 
     cases: Mapping[str, Sequence[Task]]
     command: str
@@ -55,9 +55,9 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 class Done(Struct, frozen=True, kw_only=True):
-    """What became of a task in a cell; `hooks` counts the calls of each event.
+    """The result of a task in a cell; `hooks` counts the calls of each event.
 
-    `retrieved` are ids of the memories that a hook showed the model, `written` those that are new afterwards.
+    `retrieved` are ids of the memories that a hook showed the model, `written` those added during the task.
     """
 
     cell: str
@@ -75,7 +75,7 @@ class Done(Struct, frozen=True, kw_only=True):
 def run_agents(
     plan: Plan, *, date: str, typed: str, tell: Callable[[float, int, str], None]
 ) -> dict[str, Json]:
-    """The document of the run; a case begins with no memory in each cell."""
+    """Run the plan and return its document; each case starts without memory in each cell."""
     text = plan.hooks.read_text(encoding="utf-8")
     total = sum(map(len, plan.cases.values())) * len(plan.cells)
     rows: list[Done] = []
@@ -111,7 +111,7 @@ def run_agents(
 
 
 def _run_case(plan: Plan, cell: str, tasks: Sequence[Task], place: Path, hooks: str) -> Iterator[Done]:
-    """The tasks of a case in one cell, each in a new checkout at the same path: agents remember by path."""
+    """Yield the results of a case; all checkouts have one path, because agents remember by path."""
     checkout = place / "checkout"
     checkout.parent.mkdir(parents=True)
     bin = _put_command(place / "bin")
@@ -137,7 +137,7 @@ def _run_case(plan: Plan, cell: str, tasks: Sequence[Task], place: Path, hooks: 
 
 
 def _note_memory(done: Done, env: Mapping[str, str], before: Sequence[str]) -> Done:
-    """What the hooks showed the model, and what is in memory once the log of the session has been read."""
+    """Return the result with what the hooks showed the model, and with the memories that were added."""
     file = Path(env[NOTES])
     notes = (
         [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
@@ -156,7 +156,7 @@ def _note_memory(done: Done, env: Mapping[str, str], before: Sequence[str]) -> D
 
 
 def _put_command(folder: Path) -> Path:
-    """A `memorywire` for the PATH of the agent that notes the hooks."""
+    """Create a `memorywire` command for the agent's PATH that records the hooks."""
     folder.mkdir()
     command = folder / "memorywire"
     command.write_text(_COMMAND.format(python=shlex.quote(sys.executable)), encoding="utf-8")
@@ -165,7 +165,7 @@ def _put_command(folder: Path) -> Path:
 
 
 def _environment(cell: str, place: Path, home: Path, bin: Path, *, notes: Path) -> dict[str, str]:
-    """Ours without our settings and the keys of readers; the agent keeps what it remembers in its home."""
+    """Return our environment without our settings and the readers' keys; HOME is the agent's memory."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYWIRE_")}
     env = {name: value for name, value in ours.items() if name not in KEYS.values()} | {
         "HOME": str(home),
@@ -184,7 +184,7 @@ def _environment(cell: str, place: Path, home: Path, bin: Path, *, notes: Path) 
 
 
 def _run_agent(plan: Plan, task: Task, checkout: Path, env: Mapping[str, str]) -> int | None:
-    """The exit status of the agent; None if it took too long."""
+    """Return the exit status of the agent; None if it took too long."""
     words, told = shlex.split(plan.command), task.prompt.encode()
     try:
         return run_program(words, cwd=checkout, env=env, told=told, seconds=plan.seconds).code
@@ -193,7 +193,7 @@ def _run_agent(plan: Plan, task: Task, checkout: Path, env: Mapping[str, str]) -
 
 
 def _drain(env: Mapping[str, str]) -> None:
-    """Wait until all copied logs are in memory: the next task is to know them."""
+    """Wait until all copied logs are stored, because the next task must recall them."""
     end = time.monotonic() + DRAIN_SECONDS
     sessions = Sessions.at_home(env)
     while sessions.spooled():
@@ -232,7 +232,7 @@ def _summarise(rows: Sequence[Done]) -> dict[str, Json]:
 
 
 def _compare(rows: Sequence[Done], cells: Sequence[str]) -> Iterator[tuple[str, Json]]:
-    """What the plugin solves more, task by task."""
+    """Yield the plugin's gain in solved tasks over each other cell."""
     solved = {cell: [float(row.solved) for row in rows if row.cell == cell] for cell in cells}
     for cell in cells:
         if PLUGIN in cells and cell != PLUGIN:

@@ -14,10 +14,10 @@ CHECK_SECONDS = 300.0
 
 
 class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the agent is told, in which checkout, and the command that tells whether it is done.
+    """A prompt, its checkout, and the command that checks whether the task is solved.
 
-    The checkout is `files`, or the `commit` of a `repo`. Tasks of a `case` follow each other; a memory lasts
-    for all of them, a checkout for one.
+    The checkout is `files`, or the `commit` of a `repo`. Tasks of a `case` run in order; the memory lasts for
+    all of them, a checkout for one.
     """
 
     id: str
@@ -30,7 +30,7 @@ class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_tasks(file: Path) -> dict[str, list[Task]]:
-    """The tasks of each case, in the order of the file; raises InvalidRequest with the number of a line."""
+    """Return the tasks of each case, in the order of the file. InvalidRequest names the faulty line."""
     cases: dict[str, list[Task]] = {}
     for number, line in read_lines(file):
         try:
@@ -58,7 +58,7 @@ def _find_fault(task: Task, others: Sequence[Task]) -> str | None:
 
 
 def check_out(task: Task, folder: Path) -> None:
-    """Fill the folder anew with what the task begins with, as a repository with one commit or a clone."""
+    """Recreate the folder with the task's files as a repository with one commit, or as a clone."""
     shutil.rmtree(folder, ignore_errors=True)
     if task.repo is not None:
         _git("clone", "--quiet", task.repo, str(folder), cwd=folder.parent)
@@ -84,5 +84,5 @@ def _git(*words: str, cwd: Path) -> None:
 
 
 def is_solved(task: Task, folder: Path) -> bool:
-    """Whether the check of the task ends with 0 in the checkout."""
+    """Return whether the check of the task exits with 0 in the checkout."""
     return run_program(("sh", "-c", task.check), cwd=folder, seconds=CHECK_SECONDS).code == 0

@@ -1,4 +1,4 @@
-"""The lines of the sets as values; every label is checked when a part is read."""
+"""The lines of the sets as values; labels are checked when a part is read."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from memorywire.model.errors import InvalidRequest
 
 PARTS = ("dev", "test")
 TRAIN = "train"
-"""A part to develop on; not every set has one."""
+"""A part for development; only some sets have one."""
 
 FOLDER = Path(__file__).with_name("data")
 
 Words = tuple[tuple[str, ...], ...]
-"""One word of each group must occur in a text."""
+"""In each group, one word must occur in a text."""
 
 
 class GoldFact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fact that a message holds. An optional one may be left out; `kind` and `slot` only describe it."""
+    """A fact in a message. An optional one may be missed; `kind` and `slot` only describe it."""
 
     kind: str
     slot: str
@@ -31,7 +31,7 @@ class GoldFact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a person says. A retraction ends a fact (`ended`) that the person told `before`."""
+    """A message of a person. A retraction ends (`ended`) a fact that the person stated in `before`."""
 
     id: str
     group: str
@@ -53,7 +53,7 @@ class Note(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Prompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task, with the ids of the memories that help and of the constraints that bear on it."""
+    """A task, with the ids of the helpful memories and of the relevant constraints."""
 
     text: str
     helps: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Prompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Person(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A person with memories, who gives tasks; `unrelated` prompts have nothing to do with any memory."""
+    """A person with memories and tasks; `unrelated` prompts have nothing to do with any memory."""
 
     id: str
     domain: str
@@ -71,7 +71,7 @@ class Person(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question; without `gold` nothing answers it. `older` is the value that `gold` replaces."""
+    """A question; without `gold` it has no answer. `older` is the value that `gold` replaces."""
 
     text: str
     gold: str | None = None
@@ -79,7 +79,7 @@ class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Store(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Memories in the order of time, and questions about them."""
+    """Memories in order of time, and questions about them."""
 
     id: str
     group: str
@@ -111,7 +111,7 @@ def read_stores(part: str) -> tuple[Store, ...]:
 
 
 def digest(set_name: str, part: str) -> str:
-    """Identifies the data that a result was measured on."""
+    """Return a digest of the data of a part."""
     return hashlib.sha256(_file(set_name, part).read_bytes()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Measures questions about one's own facts: exact words, identifiers, newest state, other words, no match."""
+"""Measures questions about a user's facts: exact words, identifiers, newest state, paraphrase, no match."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _BEGIN_MS = 1_780_000_000_000
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A question and the ids that came, best first, with the floor and without it."""
+    """A question and the returned ids, best first, with the floor and without it."""
 
     store: Store
     question: Query
@@ -24,7 +24,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 def score(answers: Sequence[Answer]) -> dict[str, float]:
-    """The figures of the set."""
+    """Return the figures of the set."""
     groups = {name: [one for one in answers if one.store.group == name] for name in _GROUPS}
     own = [one for one in groups["paraphrase"] if one.question.gold is not None]
     foreign = [one for one in groups["paraphrase"] if one.question.gold is None]
@@ -50,7 +50,7 @@ _GROUPS = ("exact", "lookup", "updated", "paraphrase")
 
 
 def rows(answers: Sequence[Answer]) -> list[dict[str, Json]]:
-    """Each question with what came, and whether that is right."""
+    """Return each question with its hits, and whether they are right."""
     return [
         {
             "group": one.store.group,
@@ -79,7 +79,7 @@ def _leads(answer: Answer) -> bool:
 
 
 def _is_above_older(answer: Answer) -> bool:
-    """Whether the newer memory is there, and not below the older one."""
+    """Return whether the newer memory is a hit, and not ranked below the older one."""
     gold, older = answer.question.gold, answer.question.older
     if gold not in answer.ids:
         return False
@@ -91,7 +91,7 @@ def _share(values: Sequence[bool]) -> float:
 
 
 async def store_notes(store: Store, memory: Memory) -> None:
-    """Remember the memories one after the other, a day apart."""
+    """Remember the memories one by one, a day apart."""
     for place, note in enumerate(store.memories):
         id = f"{store.id}:{note.id}"
         receipt = await memory.remember(note.text, id=id, occurred_at=_BEGIN_MS + place * DAY_MS)
@@ -100,7 +100,7 @@ async def store_notes(store: Store, memory: Memory) -> None:
 
 
 def moment_after(store: Store) -> int:
-    """A day after the newest memory."""
+    """Return the time a day after the newest memory."""
     return _BEGIN_MS + len(store.memories) * DAY_MS
 
 

@@ -1,4 +1,4 @@
-"""Measures which facts the built-in reader keeps of what a person says, through `memory.layer.add`."""
+"""Measures which facts the built-in extractor finds in messages added by `memory.layer.add`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,9 +18,9 @@ _BEGIN_MS = 1_780_000_000_000
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """What was stored for one message: its facts, whether the turn itself is kept, and what came before.
+    """What was stored for one message: its facts, and whether the turn itself is stored.
 
-    `earlier` are the facts read from what the person said before, `left` those facts after the message.
+    `earlier` are the facts of the person's message before, `left` those that remain after the message.
     """
 
     facts: tuple[str, ...] = ()
@@ -30,13 +30,13 @@ class Reading(Struct, frozen=True, kw_only=True):
 
 
 def has_words(text: str, words: Words) -> bool:
-    """Whether one word of each group occurs in the text, as a part, case aside."""
+    """Return whether a word of each group occurs in the text, as a substring, ignoring case."""
     low = text.casefold()
     return all(any(word.casefold() in low for word in group) for group in words)
 
 
 def matches(text: str, fact: GoldFact, source: str) -> bool:
-    """Whether a stored text states the fact, with the same yes or no as its source."""
+    """Return whether a stored text states the fact, with the same polarity as its source."""
     if not has_words(text, fact.words):
         return False
     if fact.negative:
@@ -45,7 +45,7 @@ def matches(text: str, fact: GoldFact, source: str) -> bool:
 
 
 def score(messages: Sequence[Message], readings: dict[str, Reading]) -> dict[str, float]:
-    """The figures of the set."""
+    """Return the figures of the set."""
     sentences = [message for message in messages if message.group == "sentence"]
     others = [message for message in messages if message.group != "sentence"]
     stored = [(message, text) for message in sentences for text in readings[message.id].facts]
@@ -76,7 +76,7 @@ def score(messages: Sequence[Message], readings: dict[str, Reading]) -> dict[str
 
 
 def rows(messages: Sequence[Message], readings: dict[str, Reading]) -> list[dict[str, Json]]:
-    """What was stored for each message, and what is wrong with it."""
+    """Return what was stored for each message, and its errors."""
     return [_row(message, readings[message.id]) for message in messages]
 
 
@@ -102,7 +102,7 @@ def _is_right(text: str, message: Message) -> bool:
 
 
 def _ended(message: Message, facts: Iterable[str]) -> list[str]:
-    """Those of the facts that the message retracts."""
+    """Return the facts that the message retracts."""
     return [text for text in facts if message.ended and has_words(text, message.ended)]
 
 
@@ -115,12 +115,12 @@ def _share(part: int, whole: int) -> float:
 
 
 def moment_after(messages: Sequence[Message]) -> int:
-    """A day after the last message."""
+    """Return the time a day after the last message."""
     return _BEGIN_MS + len(messages) * DAY_MS
 
 
 async def read_all(messages: Sequence[Message], memory: Memory) -> dict[str, Reading]:
-    """Each message is said by a user of its own."""
+    """Add each message as a separate user, and return what was stored."""
     return {
         message.id: await _read(message, memory, _BEGIN_MS + place * DAY_MS)
         for place, message in enumerate(messages)
@@ -146,7 +146,7 @@ async def _read(message: Message, memory: Memory, at: int) -> Reading:
 
 
 def _is_kept(text: str, turn: str) -> bool:
-    """Whether the turn says all of the text; a secret in it may be replaced by a mark."""
+    """Return whether the turn has the whole text; a marker may replace a secret in it."""
     pattern = r".+".join(re.escape(part) for part in _MARK.split(turn))
     return re.fullmatch(pattern, text, re.DOTALL) is not None
 

@@ -1,4 +1,4 @@
-"""Runs a set of an assistant's memory; the document has no clock: the same run gives the same bytes."""
+"""Runs a set for an assistant's memory; the document has no time: the same run gives the same bytes."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ _ASKS: dict[str, tasks.Ask] = {
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What is measured, and with what."""
+    """What to measure, and the store and embedder to use."""
 
     set_name: str
     part: str = "test"
@@ -40,7 +40,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 async def measure(run: Run, tell: Tell) -> dict[str, Json]:
-    """The document of a set: figures by system, the table with the targets, and a row for each question."""
+    """Return the document of a set: figures by system, a table with targets, a row for each question."""
     embedder = CachedEmbedder(open_embedder(run.embedder, api_key=run.embedder_key), run.cache)
     try:
         figures, rows = await _MEASURES[run.set_name](run, embedder, tell)
@@ -58,7 +58,7 @@ async def measure(run: Run, tell: Tell) -> dict[str, Json]:
 
 
 def build_table(set_name: str, figures: Mapping[str, float]) -> list[dict[str, Json]]:
-    """A line for each figure of the set's table, with the target beside it."""
+    """Return a line for each figure of the set's table, with its target."""
     return [
         _build_line(target, figures[target.metric])
         for target in targets(set_name)
@@ -121,7 +121,7 @@ _MEASURES = {"reading": _measure_reading, "tasks": _measure_tasks, "facts": _mea
 
 @asynccontextmanager
 async def _open(run: Run, agent: str, embedder: Embedder, at: int) -> AsyncIterator[Memory]:
-    """A memory whose clock stands at the moment."""
+    """Open a memory whose clock is fixed at `at`."""
     moment = Moment()
     moment.at = at
     async with Memory(f"eval:{agent}", [run.store], embedder=embedder, clock=moment) as memory:

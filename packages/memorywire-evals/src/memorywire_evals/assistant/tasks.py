@@ -1,4 +1,4 @@
-"""Measures what an agent gets for a task: `memory.context`, or plain recall packed into the same budget."""
+"""Measures the memories for a task: by `memory.context`, or by plain recall with the same budget."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -19,7 +19,7 @@ _BEGIN_MS = 1_780_000_000_000
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """What came for a prompt: the ids of its memories, and the tokens of all of it."""
+    """The block for a prompt: the ids of its memories, and its number of tokens."""
 
     ids: tuple[str, ...] = ()
     tokens: int = 0
@@ -29,7 +29,7 @@ Ask = Callable[[Memory, str], Awaitable[Block]]
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A prompt of a person and its block; without a prompt it was an unrelated one."""
+    """A prompt of a person and its block; `prompt` is None for an unrelated one."""
 
     person: Person
     text: str
@@ -38,7 +38,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 def score(answers: Sequence[Answer]) -> dict[str, float]:
-    """The figures of the set."""
+    """Return the figures of the set."""
     related = [(answer, answer.prompt) for answer in answers if answer.prompt is not None]
     unrelated = [answer.block.tokens for answer in answers if answer.prompt is None]
     helped = [_share_of(answer.block.ids, prompt.helps or prompt.constrains) for answer, prompt in related]
@@ -63,7 +63,7 @@ def score(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def rows(answers: Sequence[Answer]) -> list[dict[str, Json]]:
-    """Each prompt with what came, what is missing and what is in the way."""
+    """Return each prompt with its memories, the missing ones and the useless ones."""
     return [_row(answer) for answer in answers]
 
 
@@ -105,7 +105,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 async def store_notes(person: Person, memory: Memory) -> None:
-    """Remember the notes in the order of time, a day apart; the shared ones belong to the agent."""
+    """Remember the notes in order of time, a day apart; shared ones belong to the agent."""
     items = [
         {
             "id": f"{person.id}:{note.id}",
@@ -121,16 +121,16 @@ async def store_notes(person: Person, memory: Memory) -> None:
 
 
 def moment_after(person: Person) -> int:
-    """A day after the newest note."""
+    """Return the time a day after the newest note."""
     return _BEGIN_MS + len(person.memories) * DAY_MS
 
 
 async def ask_all(person: Person, memory: Memory, ask: Ask) -> list[Answer]:
-    """Every prompt of the person, those that have nothing to do with memory last."""
+    """Ask all prompts of the person, unrelated ones last."""
     notes = {note.id for note in person.memories}
 
     async def answer(text: str, prompt: Prompt | None = None) -> Answer:
-        block = await ask(memory, text)  # it may have lines that are not memories, such as a rule
+        block = await ask(memory, text)  # some lines are not memories, such as rules
         known = Block(ids=tuple(name for name in block.ids if name in notes), tokens=block.tokens)
         return Answer(person=person, text=text, block=known, prompt=prompt)
 
@@ -140,7 +140,7 @@ async def ask_all(person: Person, memory: Memory, ask: Ask) -> list[Answer]:
 
 
 async def ask_context(memory: Memory, text: str) -> Block:
-    """The block that `context` renders."""
+    """Return the block that `context` renders."""
     context = getattr(memory, "context", None)
     if context is None:
         raise InvalidRequest(
@@ -152,7 +152,7 @@ async def ask_context(memory: Memory, text: str) -> Block:
 
 
 async def ask_recall(memory: Memory, text: str, *, min_relevance: MinRelevance = "auto") -> Block:
-    """The user's memories and the agent's own by plain recall, best first, packed without any frame."""
+    """Return the memories of user and agent by plain recall, best first, packed into the budget."""
     best: dict[str, Hit] = {}
     users = await memory.recall(text, min_relevance=min_relevance, user_id=_USER)
     agents = await memory.recall(text, min_relevance=min_relevance)

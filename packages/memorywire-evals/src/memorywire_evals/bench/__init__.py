@@ -1,1 +1,1 @@
-"""Speed, measured side by side with a reference design."""
+"""Benchmarks of speed, side by side with a reference design."""

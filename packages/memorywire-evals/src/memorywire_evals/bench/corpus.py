@@ -1,6 +1,6 @@
-"""Made-up memories in plain sentences, each with a question that asks for it in other words.
+"""Generated memories in plain sentences, each with a question in other words.
 
-The same seed gives the same sentences on every machine. Nothing here is taken from a data set.
+The same seed gives the same sentences on every machine. Nothing is taken from a data set.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ _CHOICES: dict[str, Sequence[str | int]] = {
     "price": range(15, 4901),
 }
 
-# What is stored, and the question that asks for it.
+# The stored sentence, and the question about it.
 _TEMPLATES = (
     (
         "{first} {last} moved to {place} in {year} and works there as a {job}",
@@ -103,7 +103,7 @@ class Fact(Struct, frozen=True):
 
 
 def facts(seed: int = 1) -> Iterator[Fact]:
-    """Facts without end, no two with the same content."""
+    """Yield facts without end, no two with the same content."""
     said: set[bytes] = set()
     for number in count():
         fact = _fact(f"{seed}:{number}")
@@ -114,7 +114,7 @@ def facts(seed: int = 1) -> Iterator[Fact]:
 
 
 def _fact(name: str) -> Fact:
-    """The fact of this name: the digits of its digest choose template and words."""
+    """Return the fact of this name: the digits of its digest choose template and words."""
     digits, chosen = divmod(int.from_bytes(_digest(name, 32)), len(_TEMPLATES))
     slots: dict[str, str | int] = {}
     for slot, choices in _CHOICES.items():

@@ -1,10 +1,10 @@
-"""A long run of writes with repetitions: what it answers, embeds and takes at the end, beside the start.
+"""A long run of writes with duplicates; compares answers, embeddings and cost at its end with its start.
 
-A process of its own keeps the memory under watch, in a SQLite file. The same operations go to `memory://` in
-this process, the oracle. Every subject is written three times: as it is, once more (a repetition, which must
-be answered as one), and typed in another way, which a search must drop as a copy. After the filling, each
-round forgets the oldest subject for good, writes a new one, and asks about one that is there, so that the
-memory keeps its size: whatever changes over time is drift.
+A separate process runs the measured memory, in a SQLite file. The same operations go to `memory://` in
+this process, the oracle. Each subject is written three times: as it is, unchanged again (must be answered
+as a duplicate), and with another spelling (a search must drop it as a copy). After the filling, each
+round hard-deletes the oldest subject, writes a new one, and searches for an existing one, so that the memory
+keeps its size: whatever changes over time is drift.
 """
 
 import asyncio
@@ -39,18 +39,18 @@ PACE = 4.0
 
 KINDS = ("write", "repetition", "copy", "search", "forget")
 _TIMES = 3
-"""So often every subject is written."""
+"""How often each subject is written."""
 
 _CLOSE = 1e-3
-"""Scores that are so close are equal: a file keeps vectors in half precision."""
+"""Scores closer than this are equal: files store vectors as float16."""
 
 MOST_CPU = 1.25
 MOST_RESIDENT = 1.05
-"""What the last third may take of what the first third took."""
+"""The maximum cost of the last third, relative to the first third."""
 
 
 class Drift(Struct, frozen=True, kw_only=True):
-    """What to run: so many writes to fill the memory, then rounds at a pace (a second) for some minutes."""
+    """What to run: `writes` to fill the memory, then `pace` rounds a second for some minutes."""
 
     folder: Path
     writes: int = WRITES
@@ -60,7 +60,7 @@ class Drift(Struct, frozen=True, kw_only=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """An operation as the worker takes it; `subject` is what it is about."""
+    """An operation for the worker; `subject` is the number of its subject."""
 
     kind: str
     subject: int
@@ -68,7 +68,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What became of a step at so many seconds: here, and whether the oracle said the same."""
+    """The result of a step at a time in seconds, and its difference to the oracle's, if any."""
 
     at: float
     step: Step
@@ -80,12 +80,12 @@ Watch = Callable[[float, str], None]
 
 
 def retype(text: str) -> str:
-    """The same sentence in another spelling: other spacing, other case at the start, a full stop."""
+    """Return the sentence in another spelling: spacing, case of the first letter, a full stop."""
     return text[:1].swapcase() + text[1:].replace(" ", "  ", 1) + "."
 
 
 def list_writes(number: int, fact: Fact) -> list[Step]:
-    """The three writes of a subject."""
+    """Return the three writes of a subject."""
     texts = (("write", fact.content), ("repetition", fact.content), ("copy", retype(fact.content)))
     return [
         Step(kind=kind, subject=number, payload={"write": text, "id": f"{number}-{kind}"})
@@ -94,7 +94,7 @@ def list_writes(number: int, fact: Fact) -> list[Step]:
 
 
 class Script:
-    """The same steps for the same seed."""
+    """Generates the steps; the same seed gives the same steps."""
 
     def __init__(self, plan: Drift) -> None:
         self._facts = enumerate(facts(plan.seed))
@@ -108,7 +108,7 @@ class Script:
             yield from list_writes(number, fact)
 
     def round(self) -> Iterator[Step]:
-        """The oldest goes, a new one comes, and one of all is asked for."""
+        """Forget the oldest subject, write a new one, and search for a random one."""
         old, _ = self._live.popleft()
         yield Step(kind="forget", subject=old, payload={"forget": [f"{old}-write", f"{old}-copy"]})
         number, fact = next(self._facts)
@@ -119,7 +119,7 @@ class Script:
 
 
 def find_fault(step: Step, ours: Played, oracle: Played) -> str | None:
-    """What is wrong with an answer, if anything: by itself, or beside the oracle's."""
+    """Return what is wrong with an answer, by itself or compared with the oracle's; None if nothing."""
     name = f"{step.kind} of {step.subject}"
     if (ours.status, ours.id, ours.texts) != (oracle.status, oracle.id, oracle.texts):
         return (
@@ -147,7 +147,7 @@ def _find_search_fault(
         abs(score - other) > _CLOSE for (_, score), (_, other) in zip(ours, oracle, strict=True)
     ):
         return f"{name}: other hits or scores than the oracle's"
-    # Whose score is that of the last may be out by a hair, on either side.
+    # Hits that tie with the last one may be cut off on either side.
     last = min((score for _, score in ours), default=0.0) + _CLOSE
     sure = {_subject(id) for id, score in ours if score > last}
     return None if sure <= set(others) else f"{name}: {sure - set(others)} is none of the oracle's hits"
@@ -158,7 +158,7 @@ def _subject(id: str) -> str:
 
 
 class _Process:
-    """The process under watch."""
+    """The measured process."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -197,7 +197,7 @@ async def _open_oracle() -> AsyncIterator[Player]:
 
 
 async def run_drift(plan: Drift, watch: Watch) -> dict[str, Json]:
-    """The document of a run; `watch` is told which share of it is done."""
+    """Run the plan and return its document; `watch` gets the completed share."""
     with TemporaryDirectory(dir=plan.folder, prefix="drift-") as home:
         file = Path(home) / "drift.db"
         script = Script(plan)
@@ -218,7 +218,7 @@ async def run_drift(plan: Drift, watch: Watch) -> dict[str, Json]:
 
 
 async def _soak(plan: Drift, script: Script, play: Any, watch: Watch) -> AsyncIterator[Seen]:
-    """Rounds at the pace of the plan until its minutes are over."""
+    """Play rounds at the pace of the plan until its minutes are over."""
     began, rounds, seconds = time.monotonic(), 0, plan.minutes * 60
     while (at := time.monotonic() - began) < seconds:
         for step in script.round():
@@ -229,7 +229,7 @@ async def _soak(plan: Drift, script: Script, play: Any, watch: Watch) -> AsyncIt
 
 
 def build_document(plan: Drift, filled: Sequence[Seen], seen: Sequence[Seen]) -> dict[str, Json]:
-    """Counts of the filling, both thirds, and what was checked."""
+    """Return the counts of the filling and of both thirds, and the checks."""
     seconds = plan.minutes * 60
     first = [one for one in seen if one.at < seconds / 3]
     last = [one for one in seen if one.at >= seconds * 2 / 3]
@@ -257,7 +257,7 @@ def build_document(plan: Drift, filled: Sequence[Seen], seen: Sequence[Seen]) ->
 
 
 def count(seen: Sequence[Seen]) -> dict[str, Json]:
-    """Writes, those that were recognised as repetitions, searches and embedded texts."""
+    """Return the counts of writes, recognised duplicates, searches and embedded texts."""
     writes = [one for one in seen if one.step.kind in ("write", "repetition", "copy")]
     searches = [one for one in seen if one.step.kind == "search"]
     return {
@@ -271,7 +271,7 @@ def count(seen: Sequence[Seen]) -> dict[str, Json]:
 
 
 def summarise(seen: Sequence[Seen]) -> dict[str, Json]:
-    """What each kind of operation took, and what the process held in the middle."""
+    """Return the cost of each kind of operation, and the median resident memory."""
     resident = [one.ours.resident_mb for one in seen if one.ours.resident_mb is not None]
     kinds = {kind: [one.ours for one in seen if one.step.kind == kind] for kind in KINDS}
     return {
@@ -292,13 +292,13 @@ def _take(played: Sequence[Played]) -> dict[str, Json]:
 
 
 def list_checks(faults: int, first: Mapping[str, Any], last: Mapping[str, Any]) -> list[dict[str, Json]]:
-    """Each figure that must not drift. Processor time is judged: other programs take the clock's time."""
+    """Return the checks of drift. They use processor time, because other programs affect wall time."""
     checks = [_check("answers that differ from the oracle's, or are wrong", None, faults, 0)]
     for kind in first["operations"]:
         before, now = (third["operations"][kind] for third in (first, last))
         name, was = f"{kind}: processor time, median ms", before["cpu_p50_ms"]
         checks.append(_check(name, was, now["cpu_p50_ms"], round(was * MOST_CPU, 3)))
-        if kind != "search":  # how many hits a search compares depends on the question
+        if kind != "search":  # the number of compared hits depends on the question
             checks.append(_check(f"{kind}: texts embedded", before["texts"], now["texts"], before["texts"]))
     if first["resident_mb"] is not None:
         was = first["resident_mb"]
@@ -331,7 +331,7 @@ def list_time_rows(document: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def list_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """What was done, in words."""
+    """Yield the counts as sentences."""
     run, soak = document["run"], document["soak"]
     for name, part in (("filling", document["filling"]), (f"{run['minutes']:g} minutes", soak)):
         yield (

@@ -1,4 +1,4 @@
-"""Plays operations on a memory, one JSON line each: in this process, or as the process that is watched."""
+"""Runs operations on a memory, one JSON line each: in this process, or as the measured process."""
 
 import asyncio
 import json
@@ -40,10 +40,10 @@ class CountingEmbedder:
 
 
 class Played(Struct, frozen=True, kw_only=True):
-    """What an operation gave and took: `hits` of a search, `id` and `status` of a write.
+    """The result of an operation: `hits` of a search, `id` and `status` of a write, and its cost.
 
-    `texts` counts what was embedded for it, `cpu_ms` is the processor time of all threads, `resident_mb` is
-    the memory of the process where the system tells.
+    `texts` counts the embedded texts, `cpu_ms` is the processor time of all threads, `resident_mb` the
+    memory of the process where the system reports it.
     """
 
     ms: float
@@ -56,14 +56,14 @@ class Played(Struct, frozen=True, kw_only=True):
 
 
 class Player:
-    """A memory to which operations are played."""
+    """Runs operations on a memory."""
 
     def __init__(self, memory: Memory, embedder: CountingEmbedder) -> None:
         self._memory = memory
         self._embedder = embedder
 
     async def play(self, step: Mapping[str, Any]) -> Played:
-        """Play one operation: `write` with `id`, `search` with `query`, or `forget` with `ids`."""
+        """Run one operation: `write` with `id`, `search`, or `forget` with a list of ids."""
         texts, began, worked = self._embedder.texts, time.perf_counter(), time.process_time()
         given = await self._do(step)
         return Played(
@@ -86,7 +86,7 @@ class Player:
 
 
 async def serve(url: str) -> None:
-    """Run the operations from standard input, one JSON document a line, until its end."""
+    """Run the operations from standard input, one JSON document per line, until it ends."""
     embedder = CountingEmbedder(open_embedder("minilm"))
     async with Memory(AGENT, [url], embedder=embedder) as memory:
         player = Player(memory, embedder)

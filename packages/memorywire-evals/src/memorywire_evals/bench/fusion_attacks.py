@@ -1,4 +1,4 @@
-"""Attacks on the fusion of several stores: every attack on every number of stores, against every defence."""
+"""Attacks on the fusion of several stores: each attack on each number of stores, with each defence."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -23,14 +23,14 @@ from memorywire_evals.datasets.own import read_oblique
 
 SCOPE = Scope(agent="fusion")
 DEPTH = 20
-"""So many hits are asked of every store."""
+"""The number of hits requested from each store."""
 
 _JITTER = 0.05
-"""How far the idea that a store of quality 0.9 has of a relevance may be off."""
+"""The standard deviation of the relevance in a store of quality 0.9."""
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A question: everything ranked by it, what answers it, and what each is worth read again here."""
+    """A question: the ranking of all memories, its gold, and the scores computed from local vectors."""
 
     ranking: tuple[Scored, ...]
     gold: frozenset[str]
@@ -43,7 +43,7 @@ class World(Struct, frozen=True, kw_only=True):
 
 
 async def make_world(embedder: Embedder) -> World:
-    """The facts in a store of the reference, asked every roundabout question that has an answer."""
+    """Fill reference stores with the facts, and rank them for each answerable indirect question."""
     dataset = read_oblique(Path(), split="all", roles="all")
     records: dict[str, Record] = {}
     questions: list[Asked] = []
@@ -89,7 +89,7 @@ def _record(id: str, content: str, kind: str) -> Record:
 
 
 def dim_view(ranking: Sequence[Scored], quality: float, dice: np.random.Generator) -> list[Scored]:
-    """What a store of this quality returns: some memories it does not find, the others in disorder."""
+    """Return the hits of a store of this quality: some memories are missing, the others in a noisy order."""
     seen = [hit for hit in ranking if dice.random() < quality]
     spread = _JITTER * (1 - quality) / 0.1
     noisy = [(hit.score + dice.normal(0, spread), hit) for hit in seen]
@@ -102,7 +102,7 @@ _LOUD = 3.0
 
 
 class Attack(Struct, frozen=True, kw_only=True):
-    """A way to answer: (what an honest store would say, the question, which rogue) -> what this one says."""
+    """An attack: (hits of an honest store, the question, number of the rogue) -> the rogue's hits."""
 
     name: str
     answer: Callable[[Sequence[Scored], Asked, int], list[Scored]]
@@ -131,7 +131,7 @@ def _repeat(honest: Sequence[Scored], asked: Asked, rogue: int) -> list[Scored]:
 
 
 def bumped(asked: Asked) -> frozenset[str]:
-    """The memories that are pushed: real ones, and the least relevant there are."""
+    """Return the memories that the attack promotes: the least relevant real ones."""
     return frozenset(hit.record.id for hit in asked.ranking[-POISONS:]) - asked.gold
 
 
@@ -174,18 +174,18 @@ K = 5
 MOST = 7
 CLEAN = "clean"
 QUERIES = 42
-"""As many as there are questions with an answer."""
+"""The number of questions with an answer."""
 
 DRAWS = 10
-"""So often is each question asked where a mean is promised: one of 42, by chance, is more than is allowed."""
+"""Repetitions per question where a mean is required: one of 42 by chance already exceeds the limit."""
 
 _WHERE = Where(scope=SCOPE, alive_at=0)
 
 
 class Defence(Struct, frozen=True, kw_only=True):
-    """How the answers are joined; `f` is how many rogues it is prepared for.
+    """How the answers are fused; `f` is the number of rogues it is prepared for.
 
-    When `anchored`, the last store is the embedded one, which shares its file with the journal.
+    If `anchored`, the last store is the embedded one, which shares its file with the journal.
     """
 
     name: str
@@ -208,9 +208,9 @@ DEFENCES: tuple[Defence, ...] = (
 
 
 class Cell(Struct, frozen=True, kw_only=True):
-    """What one defence made of one attack: mean shares over all questions.
+    """The result of one defence against one attack: means over all questions.
 
-    `clean` is the recall of the honest stores alone, joined in the same way.
+    `clean` is the recall of the honest stores alone, fused in the same way.
     """
 
     quality: float
@@ -227,7 +227,7 @@ class Cell(Struct, frozen=True, kw_only=True):
 def sweep(
     world: World, *, queries: int = QUERIES, seed: int = 1, most: int = MOST, watch: Callable[[str], None]
 ) -> Iterator[Cell]:
-    """Two to `most` stores, up to all but one of them rogue, of three qualities."""
+    """Yield the cells for two to `most` stores, with up to all but one rogue, and three qualities."""
     for quality in (1.0, 0.9, 0.7):
         for stores in range(2, most + 1):
             watch(f"quality {quality}, {stores} stores")
@@ -239,7 +239,7 @@ def sweep(
 
 
 class Tally(Struct):
-    """Sums over the questions so far."""
+    """Running sums over the questions."""
 
     recall: float = 0.0
     leak: float = 0.0
@@ -261,7 +261,7 @@ def _cells(
     seed: int,
     defences: Sequence[Defence],
 ) -> Iterator[Cell]:
-    """All attacks on the same views of the same questions."""
+    """Yield the cells of all attacks, on the same views of the same questions."""
     dice = np.random.default_rng((seed, round(10 * quality), stores, rogues))
     tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
     for number in range(queries):
@@ -271,7 +271,7 @@ def _cells(
         for defence in defences:
             tallies[CLEAN, defence.name].count(join(honest, defence, 0, asked, world), asked)
             for attack in ATTACKS:
-                # Rogues come first, where ties favour them.
+                # Rogues come first, because ties favour earlier stores.
                 said = {f"rogue {n}": attack.answer(views[n], asked, n) for n in range(rogues)}
                 best = join(said | honest, defence, rogues, asked, world)
                 tallies[attack.name, defence.name].count(best, asked)
@@ -291,7 +291,7 @@ def _cells(
 
 
 def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: World) -> list[Fused]:
-    """The first hits, by the code that every recall goes through."""
+    """Return the first hits, fused by the code that recalls use."""
     founds = [Found(store=name, hits=tuple(hits)) for name, hits in answers.items()]
     if defence.register:
         believed = [check_answer(results, _WHERE, world.records) for results in founds]
@@ -306,7 +306,7 @@ def join(answers: Answers, defence: Defence, rogues: int, asked: Asked, world: W
 
 
 def _measure(fused: Sequence[Fused], stores: list[str], asked: Asked, *, anchored: bool) -> dict[str, float]:
-    """What each is worth: by the word of the stores where it counts, else read again here."""
+    """Return the score of each hit: the stores' agreed score if there is one, else the local score."""
     results = {
         one.record.id: find_agreed_score(one, stores[-1] if anchored else None, stores) for one in fused
     }

@@ -21,7 +21,7 @@ _SHOWN = ("rrf", "max", "weighted", "quorum f+1", "register", "register, rerank"
 
 
 class FusionReport(Struct, frozen=True, kw_only=True):
-    """One run: the sweep, the paper's experiment, what the router costs, and ways to read several stores."""
+    """One run: the sweep, the paper's experiment, the cost of the router, and ways to read several stores."""
 
     at: int
     machine: Mapping[str, str | int]
@@ -38,7 +38,7 @@ class FusionReport(Struct, frozen=True, kw_only=True):
         return document
 
     def sums(self) -> Iterator[Sequence[str]]:
-        """Each defence at its worst."""
+        """Yield the worst results of each defence."""
         for defence in DEFENCES:
             mine = [cell for cell in self.cells if cell.defence == defence.name]
             few = [cell for cell in mine if cell.rogues == 1 and cell.stores > 2]
@@ -52,7 +52,7 @@ class FusionReport(Struct, frozen=True, kw_only=True):
             )
 
     def figures(self) -> Iterator[Sequence[str]]:
-        """What is promised of the router as it is by default, and what was measured."""
+        """Yield the limits that the default router must keep, and the measured figures."""
         safe = [cell for cell in self.cells if cell.defence in (*DEFAULT, "quorum f+1", "register")]
         yield _figure("poison, any f < n, with quorum or register", max(cell.leak for cell in safe), 0.0)
         for defence, where in zip(DEFAULT, ("no embedded store", "with one"), strict=True):
@@ -75,7 +75,7 @@ class FusionReport(Struct, frozen=True, kw_only=True):
             yield recall[alone] - recall["3 apart, rerank"]
 
     def reading(self) -> Iterator[Sequence[str]]:
-        """Recall@5 of every way to read, on both sets of questions."""
+        """Yield recall@5 and latency of each way to read, on both sets of questions."""
         results = {(read.way, read.dataset): read for read in self.reads}
         for way in dict.fromkeys(read.way for read in self.reads):
             both = [results[way, dataset] for dataset in ("micro", "oblique")]
@@ -152,7 +152,7 @@ The learned route has learned from the other set of questions."""
 
 EMBEDDED = "embedded, rerank"
 DEFAULT = ("register, rerank", EMBEDDED)
-"""The defences that a router has unless it is told otherwise: without an embedded store, and with one."""
+"""The default defences of a router: without an embedded store, and with one."""
 
 _ABOUT = """\
 Made by `memorywire bench fusion` on {machine}.
@@ -183,7 +183,7 @@ def _pair(cell: Cell) -> str:
 async def bench_fusion(
     *, queries: int, seed: int, rounds: int, folder: Path, clock: Clock, watch: Callable[[str], None]
 ) -> FusionReport:
-    """The whole benchmark; the cost of the router is measured first, while nothing else runs."""
+    """Run the whole benchmark; the cost of the router is measured first, while nothing else runs."""
     with TemporaryDirectory(prefix="memorywire-fusion-", dir=folder) as place:
         watch("what the router costs")
         cost = await overhead(Path(place), rounds=rounds, clock=clock)

@@ -1,4 +1,4 @@
-"""Reading several stores: quality by way of reading on the microbenchmark, and the cost of joining."""
+"""Reading several stores: quality of each way to read on the microbenchmark, and the cost of fusion."""
 
 import asyncio
 import time
@@ -33,11 +33,11 @@ from memorywire_evals.datasets.own import read_micro, read_oblique
 
 K = 5
 _PATIENCE = 60.0
-"""Seconds: what is measured is how well the stores are read, and not how busy the machine is."""
+"""Seconds; so long that a busy machine does not change the results."""
 
 
 class _Words(MemoryStore):
-    """A store that searches by words alone."""
+    """A store that searches by words only."""
 
     name = "markdown"
 
@@ -46,7 +46,7 @@ class _Words(MemoryStore):
 
 
 class _Meanings(MemoryStore):
-    """A store that searches by vectors alone."""
+    """A store that searches by vectors only."""
 
     name = "vectors"
 
@@ -58,7 +58,7 @@ _LEGS: Mapping[str, type[MemoryStore]] = {"words": _Words, "meanings": _Meanings
 
 
 class Way(Struct, frozen=True, kw_only=True):
-    """Some stores, and how they are read."""
+    """Some stores, and how to read them."""
 
     name: str
     stores: tuple[str, ...]
@@ -67,7 +67,7 @@ class Way(Struct, frozen=True, kw_only=True):
 
 
 class Read(Struct, frozen=True, kw_only=True):
-    """How well the questions of a dataset were answered in one way, and in how many milliseconds (p50)."""
+    """Recall on the questions of a dataset in one way, and the median latency in milliseconds."""
 
     dataset: str
     way: str
@@ -99,7 +99,7 @@ JOINED = (
 
 
 async def compare(folder: Path, *, clock: Clock, watch: Callable[[str], None]) -> list[Read]:
-    """Every way on both sets of questions; the learned route has learned from the other set."""
+    """Measure every way on both sets of questions; the learned route is trained on the other set."""
     cases = {"micro": _case(read_micro), "oblique": _case(read_oblique)}
     reads: list[Read] = []
     lessons: dict[str, Route] = {}
@@ -165,7 +165,7 @@ async def _ask(memory: Memory, text: str, gold: set[str]) -> _Answered:
 
 
 async def _lesson(alone: Sequence[Sequence[_Answered]]) -> Route:
-    """Each question belongs to the store that ranks its answer highest; of several, to the first."""
+    """Learn a route: each question belongs to the first store that ranks its answer highest."""
     kinds = list(_TAUGHT.values())
     questions = [answered.question for answered in alone[0]]
     embedder = open_embedder("minilm")
@@ -195,7 +195,7 @@ _POOL = 10
 
 
 class Overhead(Struct, frozen=True, kw_only=True):
-    """Milliseconds of asking several stores and joining their answers, and of the slowest store alone."""
+    """Milliseconds to search several stores and fuse their answers, and of the slowest store alone."""
 
     memories: int
     joined: Spread
@@ -203,17 +203,17 @@ class Overhead(Struct, frozen=True, kw_only=True):
 
     @property
     def more(self) -> float:
-        """By how much the median is longer."""
+        """The difference of the medians."""
         return self.joined.p50 - self.slowest.p50
 
     @property
     def allowed(self) -> float:
-        """A tenth of the slowest store's time, and a millisecond."""
+        """The limit: a tenth of the slowest store's time plus a millisecond."""
         return 0.1 * self.slowest.p50 + 1.0
 
 
 async def overhead(folder: Path, *, rounds: int, clock: Clock) -> Overhead:
-    """Two files with the same memories, asked by themselves and through the router, in turn."""
+    """Measure two files with the same memories, separately and through the router."""
     some = list(islice(facts(), MEMORIES))
     container = await open_container(
         stores=[f"{store_url(folder, name)}#{name}" for name in ("one", "two")],

@@ -1,8 +1,8 @@
-"""Measures setting and getting keys, beside a bare table in a file of the same durability.
+"""Measures setting and getting keys, compared with a bare table in a file of the same durability.
 
-The bare table is written and read by the same threads with the same commits: as many who set at once share
-one, there and here. What differs is the work: a bare row there; here a judged change with its versions, its
-ledger entry and its digests. Beside it stands the table as most write it, where each set is a commit.
+The bare table uses the same threads and group commits: concurrent sets share a commit in both. What differs
+is the work: a bare row, against a judged change with versions, ledger entry and digests. The table is also
+measured as most programs write it, with one commit per set.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ Verb: TypeAlias = Callable[[int], Awaitable[object]]
 
 
 class Rate(Struct, frozen=True, kw_only=True):
-    """How many a second, and how much of a processor each takes in microseconds."""
+    """Operations per second, and processor time of each in microseconds."""
 
     who: str
     what: str
@@ -43,7 +43,7 @@ class Rate(Struct, frozen=True, kw_only=True):
 
 
 class Rival(Struct, frozen=True):
-    """Who sets and gets keys; `get` is None where only sets are measured, of at most so many keys."""
+    """A competitor; `get` is None if only sets are measured, `most` limits the number of keys."""
 
     name: str
     set: Verb
@@ -52,7 +52,7 @@ class Rival(Struct, frozen=True):
 
 
 async def measure(folder: Path, keys: int, at_once: int = AT_ONCE) -> list[Rate]:
-    """Every rival in turn, each with a fresh file in the folder, asked by so many at once."""
+    """Measure each competitor with a fresh file in the folder and `at_once` concurrent callers."""
     rates: list[Rate] = []
     for opening in (bare, committing, ungoverned, governed):
         with TemporaryDirectory(dir=folder, prefix="kv-bench-") as home:
@@ -87,7 +87,7 @@ async def _time_rival(rival: Rival, keys: int, at_once: int) -> list[Rate]:
 
 
 async def _rate(who: str, what: str, verb: Verb, numbers: Iterable[int], at_once: int) -> Rate:
-    """Many at once, each beginning with the next as soon as it has done one."""
+    """Run the calls with `at_once` workers and return the rate."""
     waiting = list(numbers)
     count = len(waiting)
 
@@ -111,7 +111,7 @@ def _value(number: int) -> dict[str, object]:
 
 @asynccontextmanager
 async def bare(home: Path) -> AsyncIterator[Rival]:
-    """A rival with one table and one row for each key."""
+    """Open a bare table with one row per key."""
     file = SqliteFile(Location(path=home / "bare.db"), _add_table)
 
     async def set_(number: int) -> None:
@@ -131,7 +131,7 @@ async def bare(home: Path) -> AsyncIterator[Rival]:
 
 @asynccontextmanager
 async def committing(home: Path) -> AsyncIterator[Rival]:
-    """A rival with the same table on a thread of its own; each set is on the disk before the next begins."""
+    """Open the same table on a dedicated thread; each set is flushed to disk before the next starts."""
     location = Location(path=home / "committing.db")
     await SqliteFile(location, _add_table).close()
     db, thread_pool = connect(location), ThreadPool(1, "bare table")
@@ -158,12 +158,12 @@ def _row(number: int) -> tuple[str, str]:
 
 
 def governed(home: Path) -> AbstractAsyncContextManager[Rival]:
-    """Our store as it comes: values are screened, judged, committed and written into the ledger."""
+    """Open our store with its defaults: values are screened, judged, committed and recorded in the ledger."""
     return _ours(home, "memorywire", Governance())
 
 
 def ungoverned(home: Path) -> AbstractAsyncContextManager[Rival]:
-    """Our store with versions alone: no policy, redaction or ledger."""
+    """Open our store without policy, redaction and ledger, with versions only."""
     return _ours(home, "memorywire without a policy", Governance(on=False))
 
 

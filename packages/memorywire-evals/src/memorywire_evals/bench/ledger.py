@@ -1,4 +1,4 @@
-"""The cost of governance: remembers with and without ledger and policy, and the same rows by SQL alone."""
+"""The cost of governance: remembers with and without ledger and policy, and the same rows by plain SQL."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -27,21 +27,21 @@ _FLOOR = "its rows by SQL alone"
 _TABLES = {
     "change": "SELECT * FROM change ORDER BY seq",
     "version": "SELECT * FROM version ORDER BY position",
-    "ledger": "SELECT seq, body, chain FROM ledger ORDER BY seq",  # SQLite computes its other columns
+    "ledger": "SELECT seq, body, chain FROM ledger ORDER BY seq",  # its other columns are generated
     "ledger_salt": "SELECT * FROM ledger_salt ORDER BY seq",
 }
 """The tables in which a governed remember writes one row each."""
 
 
 class _SilentJournal(Journal):
-    """A journal that writes the change and none of its own rows."""
+    """A journal that writes the change but none of its own rows."""
 
     async def write(self, act: Act, change: Change | None = None) -> int:
         return await super().write(Act(), change)
 
 
 async def measure_ledger(stage: Stage) -> list[Latency]:
-    """A remember with everything, without the ledger, without policy and redaction, and its rows alone."""
+    """Measure remembers in full, without ledger, without policy and redaction, and as rows by SQL."""
     contents = stage.fresh(stage.rounds + WARM_UP)
     await stage.vectors.learn(contents)
     async with AsyncExitStack() as stack:
@@ -64,18 +64,18 @@ async def measure_ledger(stage: Stage) -> list[Latency]:
 
 
 async def _prepare_rows(stage: Stage, contents: Sequence[str]) -> "_Rows":
-    """The rows that remembers of these contents wrote to one file, to be written to another."""
+    """Remember these contents in one file, to write the same rows to another."""
     async with _open(stage, "floor-source") as container:
         remember = _remember_step(container, contents)
         for number in range(len(contents)):
             await remember(number)
     async with _open(stage, "floor"):
-        pass  # it creates the tables
+        pass  # creates the tables
     return _Rows(stage.folder / "floor-source.db", stage.folder / "floor.db")
 
 
 class _Rows:
-    """Writes the rows of one remember after the other, each in a transaction of its own."""
+    """Writes the rows of one remember per step, each step in a separate transaction."""
 
     def __init__(self, source: Path, target: Path) -> None:
         with closing(connect(Location(path=source))) as db:
@@ -95,7 +95,7 @@ class _Rows:
 
 
 def _read_inserts(db: Any, table: str, query: str) -> list[tuple[str, tuple[Any, ...]]]:
-    """A statement and its values for each row of the query."""
+    """Return a statement and its values for each row of the query."""
     cursor = db.execute(query)
     columns = ", ".join(column for column, *_ in cursor.get_description())
     values = ", ".join("?" * len(cursor.get_description()))

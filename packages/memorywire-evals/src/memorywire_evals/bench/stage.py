@@ -31,9 +31,9 @@ _SEED, _CLUSTERS, _BETWEEN, _WITHIN = 1, 3000, 0.6, 0.7
 
 
 class Known:
-    """Answers at once for texts it has learned; for others it asks the embedder it stands before.
+    """Returns stored vectors for learned texts; for others it calls the inner embedder.
 
-    With it one and the same store is measured with the embedding step and without.
+    So the same store can be measured with embedding and without.
     """
 
     def __init__(self, inner: MiniLmEmbedder) -> None:
@@ -42,14 +42,14 @@ class Known:
         self._vectors: dict[str, bytes] = {}
 
     def known(self, text: str) -> bytes:
-        """The vector of a text it has learned."""
+        """Return the vector of a learned text."""
         return self._vectors[text]
 
     async def learn(self, texts: Sequence[str]) -> None:
         self._vectors.update(zip(texts, await self._inner.embed(texts), strict=True))
 
     def make_up(self, texts: Sequence[str]) -> None:
-        """Vectors of these texts that mean nothing, in clusters as embedders make them, and at once."""
+        """Learn random vectors for these texts, in clusters as embedders make them, without embedding."""
         import numpy as np
 
         near = self._dice.integers(0, len(self._centres), len(texts))
@@ -76,40 +76,40 @@ class Known:
         return self._all(texts) or await self._inner.embed(texts)
 
     def embed_here(self, texts: Sequence[str]) -> list[bytes]:
-        """As `embed`, on this thread."""
+        """Like `embed`, on this thread."""
         return self._all(texts) or self._inner.embed_here(texts)
 
     def begin(self, texts: Sequence[str]) -> Callable[[], list[bytes]]:
-        """What gives the vectors, which may be made meanwhile."""
+        """Start embedding; return a function that returns the vectors."""
         known = self._all(texts)
         return (lambda: known) if known else self._inner.begin(texts)
 
     def _all(self, texts: Sequence[str]) -> list[bytes]:
-        """The vectors, if it has learned all of these texts; else None."""
+        """Return the vectors if all of these texts are learned; else an empty list."""
         known = [self._vectors[text] for text in texts if text in self._vectors]
         return known if len(known) == len(texts) else []
 
     async def close(self) -> None:
-        """Stays open: several memories share it, one after the other."""
+        """Do nothing: several memories share it, one after the other."""
 
 
 AGENT = "bench"
 SMALL_USER = "small"
 
 MOST_EMBEDDED = 200_000
-"""Beyond this a stage is filled with made-up vectors: embedding so many would take longer than all else."""
+"""Larger stages get random vectors: embedding that many texts would take longer than all else."""
 
-_MANY_SCANNED, _FEW_SCANS = 200_000, 10  # a scan of more takes seconds, and is done so often
+_MANY_SCANNED, _FEW_SCANS = 200_000, 10  # larger scans take seconds, so they run less often
 _OTHER_USERS = 50
-_SMALL_SHARE = 1000  # one memory in so many belongs to the small user ...
-_SMALL_LEAST = 10  # ... but at least so many altogether
+_SMALL_SHARE = 1000  # one of this many memories belongs to the small user ...
+_SMALL_LEAST = 10  # ... who has at least this many
 _CHUNK = 2048
 
 Watch = Callable[[str], None]
 
 
 class Stage(Struct, kw_only=True):
-    """What the measures of one size work with; it is filled before they begin."""
+    """The setup of the measures of one size, already filled."""
 
     size: int
     rounds: int
@@ -124,7 +124,7 @@ class Stage(Struct, kw_only=True):
     small: list[Fact]
 
     def fresh(self, count: int) -> list[str]:
-        """Memories that are not stored yet."""
+        """Return contents that are not stored yet."""
         return [fact.content for fact in islice(self.source, count)]
 
     def asked(self, count: int, turn: int = 0) -> list[str]:
@@ -134,7 +134,7 @@ class Stage(Struct, kw_only=True):
 
     @property
     def scans(self) -> int:
-        """Rounds of what looks at every vector, one by one."""
+        """The number of rounds of a linear scan."""
         return self.rounds if self.size <= _MANY_SCANNED else min(self.rounds, _FEW_SCANS)
 
     @property
@@ -151,7 +151,7 @@ def store_url(folder: Path, name: str) -> str:
 
 
 def user_of(number: int, size: int) -> str:
-    """Whose the memory of this number is: many users, one of them small."""
+    """Return the user of the memory with this number: many users, one of them small."""
     step = max(1, min(_SMALL_SHARE, size // _SMALL_LEAST))
     return SMALL_USER if number % step == 0 else f"user-{number % _OTHER_USERS}"
 
@@ -161,7 +161,7 @@ def mint() -> IdMint:
 
 
 def kept(receipt: Result) -> None:
-    """Raise unless the memory was kept: one that was not would make a remember look fast."""
+    """Raise unless the memory was stored: otherwise a failed remember would look fast."""
     if isinstance(receipt, MemorywireError):
         raise receipt
     if not isinstance(receipt, Remembered) or receipt.status is not Status.COMMITTED:
@@ -178,7 +178,7 @@ async def open_stage(
     reference: ReferenceEmbedder | None,
     watch: Watch,
 ) -> AsyncIterator[tuple[Stage, list[Rate]]]:
-    """A filled stage, and how fast it was filled."""
+    """Yield a filled stage, and the rates of filling it."""
     linear, yardsticks = LinearStore(folder / "linear.db", mint()), Yardsticks(folder)
     async with Memory(AGENT, [store_url(folder, "ours")], embedder=vectors) as ours:
         stage = Stage(
@@ -224,7 +224,7 @@ async def _fill(stage: Stage, watch: Watch) -> list[Rate]:
 
 
 class _Spent(Struct):
-    """Seconds of a filling, by what was done."""
+    """Seconds spent filling, by activity."""
 
     embedding: float = 0.0
     ours: float = 0.0
@@ -232,7 +232,7 @@ class _Spent(Struct):
 
 
 async def _keep(stage: Stage, first: int, chunk: Sequence[Fact], cost: _Spent) -> None:
-    """Keep the same memories with the same vectors in both stores."""
+    """Store the same memories with the same vectors in both stores."""
     texts = [fact.content for fact in chunk]
     users = [user_of(at, stage.size) for at in range(first, first + len(chunk))]
     moments = [time.perf_counter()]

@@ -8,19 +8,19 @@ from typing import TypeAlias
 from msgspec import Struct
 
 Step: TypeAlias = Callable[[int], Awaitable[object]]
-"""One thing to time; it is given the number of the round."""
+"""A step to time; its argument is the number of the round."""
 
 WARM_UP = 5
 TURN = 10
-"""At most so many steps of a side follow each other, as where a memory is at work, before another's turn."""
+"""The maximum number of consecutive steps of one side before another side's turn."""
 
-# Threads of numeric libraries go on turning for about 25 ms after their work is done, and one side's must
-# not take a processor from the other.
+# Threads of numeric libraries keep spinning for about 25 ms after their work, and must not take a
+# processor from the other side.
 REST = 0.03
 
 
 class Spread(Struct, frozen=True, kw_only=True):
-    """Milliseconds of one thing done `count` times: the median and the 95th percentile."""
+    """Milliseconds of `count` runs: the median and the 95th percentile."""
 
     p50: float
     p95: float
@@ -28,7 +28,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Percentiles by linear interpolation between the two nearest samples."""
+    """Return percentiles by linear interpolation between the two nearest samples."""
     ordered = sorted(seconds)
     return Spread(
         p50=1000 * _percentile(ordered, 0.50), p95=1000 * _percentile(ordered, 0.95), count=len(ordered)
@@ -71,13 +71,13 @@ async def side_by_side(
 
 
 def _numbers(rounds: int, turn: int, turns: int) -> range:
-    """The rounds of one of so many turns, which are as long as each other."""
+    """Return the rounds of one turn; all turns have about the same length."""
     first, last = ((WARM_UP + rounds) * at // turns for at in (turn, turn + 1))
     return range(first - WARM_UP, last - WARM_UP)
 
 
 async def timed(step: Step, number: int, *, rest: float = 0.0, before: Step | None = None) -> float:
-    """Seconds one step took, begun after a rest and after what has to happen before."""
+    """Return the seconds of one step, after a rest and the step `before`."""
     await asyncio.sleep(rest)
     if before is not None:
         await before(number)
