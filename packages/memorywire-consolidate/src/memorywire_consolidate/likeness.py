@@ -87,9 +87,9 @@ def near_pairs(records: Sequence[Record], vectors: Vectors, least: float) -> Ite
 
 
 def can_agree(one: Slots, other: Slots) -> bool:
-    """Return whether the statements agree in what a vector overlooks.
+    """Return whether the statements agree in the aspects that a vector overlooks.
 
-    That is: owner, numbers, order of names, denials, opposites, words for something ended, who does what to
+    These are: owner, numbers, order of names, denials, opposites, words for something ended, who does what to
     whom, subject, value, or a single function word.
     """
     names = one.names | other.names

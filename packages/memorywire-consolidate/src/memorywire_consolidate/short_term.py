@@ -211,7 +211,7 @@ class _Round:
         try:
             is_staged = not self._dry_run and (await commit_one(plan, self._context)).is_staged
         except Conflict:
-            return  # it changed meanwhile
+            return  # it changed in the meantime
         (self._staged if is_staged else self._archived).append(record.id)
 
     async def _is_settled(self, record: Record) -> bool:

@@ -1,4 +1,4 @@
-"""The draft that the steps of a consolidation run are tried on."""
+"""The draft to which the steps of a consolidation run are applied."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -112,7 +112,7 @@ class Draft:
         return Plan(change=change, request=request)
 
     def change(self, change_id: str, scope: Scope, reason: str) -> Change:
-        """All steps as one change; each memory gets at most one new version."""
+        """Return all steps as one change; each memory gets at most one new version."""
         changed_records = [record for id, record in self._live.items() if record is not self.first[id]]
         return Change(
             id=change_id,

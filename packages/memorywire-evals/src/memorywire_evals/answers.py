@@ -79,7 +79,7 @@ class Grid(Struct, frozen=True, kw_only=True):
         return hash_text(*asked, self.judge.mark, f"{self.budget} {self.questions}{several}")
 
     def asked(self, case: Case) -> list[Question]:
-        """Return `questions` of the questions whose right answer is known."""
+        """Return the questions to ask: up to `questions` of those with a known answer, evenly spread."""
         known = _judgeable(case)
         count = min(self.questions or len(known), len(known))
         return [known[place * len(known) // count] for place in range(count)]
@@ -199,7 +199,7 @@ def _gate(cases: Iterable[Case], grid: Grid) -> tuple[int, int]:
 class _Asking(Struct, frozen=True, kw_only=True):
     """The state for all questions: the grid, the budget, and the answers of earlier runs.
 
-    `faults` are items that the memory did not keep, `told` the tokens for telling agents their case, by cell.
+    `faults` are items that were not stored, `told` the tokens for telling agents their case, by cell.
     """
 
     grid: Grid

@@ -122,4 +122,4 @@ KINDS = {
 }
 
 WHOLE = tuple(name for name in KINDS if name not in ("pool", "oblique", "own"))
-"""The sets of `all`; without the pool, which takes as long as all others, and two optional sets."""
+"""The sets of `all`; without `pool`, which takes as long as all others, `oblique` and `own`."""

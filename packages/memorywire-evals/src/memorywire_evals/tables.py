@@ -196,7 +196,7 @@ def answer_cells(document: Mapping[str, Json]) -> Iterator[list[str]]:
         gap = gaps.get(name)
         yield [
             name,
-            _name_line(cell["reader"], cell.get("served", [])),  # what earlier versions wrote has none
+            _name_line(cell["reader"], cell.get("served", [])),  # documents of earlier versions lack it
             _name_line(cell["judge"], cell.get("judged by", [])),
             _format_accuracy(cell),
             "" if gap is None else f"{gap['mean']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})",
@@ -261,7 +261,7 @@ def notes(document: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _describe_repetitions(ingest: Mapping[str, Json]) -> Iterator[str]:
-    if "dedup rate" in ingest:  # what earlier versions wrote has none
+    if "dedup rate" in ingest:  # documents of earlier versions lack it
         yield (
             f"dedup rate {ingest['dedup rate']:.3f}: {ingest['repeated']} of {ingest['writes']} writes "
             "were answered as a repetition of what is there"

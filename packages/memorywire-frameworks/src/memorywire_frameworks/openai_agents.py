@@ -114,7 +114,7 @@ class MemorywireSession(SessionABC):
             if isinstance(one, Kept):
                 await self._keys.delete(one.key)
         if isinstance(problem, QuotaExceeded | ValueTooLarge):
-            own = self._keys.limits == self._limits  # else they are those of a server
+            own = self._keys.limits == self._limits  # otherwise the limits are those of a server
             larger = "give MemorywireSession larger limits=Limits(...)" if own else "open the store itself"
             problem.fix = f"clear the session, or {larger}"
         raise problem

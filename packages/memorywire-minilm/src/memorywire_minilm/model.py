@@ -177,7 +177,7 @@ def load_vocabulary() -> Vocabulary:
 
 
 def open_kernel(name: str, threads: int | None = None, *, tasks: bool = False, tokens: bool = True) -> Kernel:
-    """Open the kernel with this name; its weights are mapped into memory."""
+    """Open the kernel with this name, its weights mapped into memory. Raises KernelUnavailable."""
     weights = map_task_weights() if tasks else map_weights()
     head = read_head() if tokens else None
     library = find_library()

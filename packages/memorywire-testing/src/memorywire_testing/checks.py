@@ -1,4 +1,4 @@
-"""All checks of the store contract, collected from the modules that define them."""
+"""All checks of the store contract, from the modules that define them."""
 
 from collections.abc import Awaitable, Callable
 from types import ModuleType

@@ -58,7 +58,7 @@ def memorywire_url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def memorywire_check(request: pytest.FixtureRequest, memorywire_url: str) -> Callable[[], None]:
-    """Runs one check on the store; what the store cannot do is skipped, what it is exempt from is xfailed."""
+    """Run one check; skip checks of features that the store lacks, and xfail those it is exempt from."""
     import asyncio
 
     from memorywire.stores.registry import open_store

@@ -71,7 +71,7 @@ class Folder:
         """Return the stamps of all files of the agent, by path relative to the root."""
         stamps = {}
         for path in sorted(_walk_markdown(self._root / self._find_agent(scope))):
-            with suppress(FileNotFoundError):  # gone since it was listed
+            with suppress(FileNotFoundError):  # deleted since it was listed
                 stamps[path.relative_to(self._root).as_posix()] = _stamp(path)
         return stamps
 
@@ -117,7 +117,7 @@ class Folder:
             (self._root / place).unlink(missing_ok=True)
         self._sync(places)
         for parent in {(self._root / place).parent for place in places}:
-            with suppress(OSError):  # others lie there
+            with suppress(OSError):  # other files are in it
                 parent.rmdir()
 
     def _sync(self, places: Iterable[str]) -> None:
@@ -156,7 +156,7 @@ class Index:
         try:
             index = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return  # it is made again as files are read
+            return  # missing or damaged: it is rebuilt as files are read
         for word, counts in index.items():
             for name, count in counts.items():
                 self._words.setdefault(name, Counter())[word] = count

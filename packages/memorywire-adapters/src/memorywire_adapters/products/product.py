@@ -116,7 +116,7 @@ class Product(Protocol):
         ...
 
     async def nearest(self, query: Query, limit: int) -> Sequence[Seen]:
-        """Return the `limit` entries nearest to `query.vector`, or to `query.text` for products that embed.
+        """Return the `limit` entries nearest to `query.vector`, which is never None, or to `query.text`.
 
         Only entries in `query.where.scope` count: of its agent, and of its user if it names one. The caller
         applies all other conditions of `where`.

@@ -1,1 +1,1 @@
-"""A coding agent on tasks that build on each other: with our plugin, with its own memory, and without."""
+"""Runs a coding agent on dependent tasks: with our plugin, with its own memory, and without."""

@@ -1,1 +1,1 @@
-"""What an assistant needs of its memory: the sets `reading`, `tasks` and `facts`, and their measures."""
+"""Measures of an assistant's memory, with the sets `reading`, `tasks` and `facts`."""

@@ -49,7 +49,7 @@ class Note(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str
     outdated: bool = False
     shared: bool = False
-    constraint: bool = False  # marked in the part train
+    constraint: bool = False  # labelled in the part train only
 
 
 class Prompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

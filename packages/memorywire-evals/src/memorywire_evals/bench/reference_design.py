@@ -219,7 +219,7 @@ class Codes:
 
     def __init__(self, size: int, dimension: int) -> None:
         processors = os.cpu_count() or 1
-        words = np.ones(size * (dimension + 4) // 8, np.uint64)  # not zeros, which need no memory
+        words = np.ones(size * (dimension + 4) // 8, np.uint64)  # zeros get no memory
         self._parts = np.array_split(words, processors)
         self._threads = ThreadPoolExecutor(processors)
 

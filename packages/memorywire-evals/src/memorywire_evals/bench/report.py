@@ -114,8 +114,8 @@ class Report(Struct, frozen=True, kw_only=True):
         )
 
     def footing(self) -> Iterator[str]:
-        """What a process holds; what a flush costs, which is the least of a durable write; what the ledger
-        costs, as it is bounded: at most 1.35 times the time."""
+        """Yield resident memory; the cost of a flush, the minimum of a durable write; and the cost of the
+        ledger, whose limit is 1.35 times the time."""
         for held in self.resident:
             yield f"{held.size:,} memories: a process that opened them and recalled holds {held.mb:.0f} MB"
         for row in self.latencies:

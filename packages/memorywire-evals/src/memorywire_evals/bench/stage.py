@@ -128,7 +128,7 @@ class Stage(Struct, kw_only=True):
         return [fact.content for fact in islice(self.source, count)]
 
     def asked(self, count: int, turn: int = 0) -> list[str]:
-        """Questions about memories from all over the store; another turn gives others where it can."""
+        """Return questions about memories from all over the store; other turns differ if possible."""
         start = turn * count
         return [self.questions[(start + at) % len(self.questions)] for at in range(count)]
 

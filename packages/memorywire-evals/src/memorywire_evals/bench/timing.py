@@ -50,11 +50,11 @@ async def side_by_side(
     before: Mapping[str, Step] | None = None,
     fewer: Mapping[str, int] | None = None,
 ) -> dict[str, Spread]:
-    """Every step once a round; in turns, the order reversed every other time, so that noise hits all alike.
+    """Time every step once per round, in turns whose order alternates, so that noise affects all.
 
-    A few unmeasured rounds come first; they have negative numbers. Each turn begins after a rest. What has to
-    happen `before` a step of the same name is not measured either. A step that takes long has `fewer` rounds
-    than the others, spread over all turns.
+    A few rounds with negative numbers are not measured. Each turn starts after a rest. The step in `before`
+    with the same name runs first and is not measured. A slow step can have `fewer` rounds than the others,
+    spread over all turns.
     """
     ahead, most = before or {}, fewer or {}
     samples: dict[str, list[float]] = {name: [] for name in steps}

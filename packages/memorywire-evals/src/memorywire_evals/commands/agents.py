@@ -1,4 +1,4 @@
-"""`memorywire eval agents`: a coding agent with our plugin, with its own memory, and without."""
+"""`memorywire eval agents`: runs a coding agent with our plugin, with its own memory, and without."""
 
 import json
 from pathlib import Path

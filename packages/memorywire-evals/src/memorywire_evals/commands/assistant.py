@@ -1,4 +1,4 @@
-"""`memorywire eval reading|tasks|facts`: what an assistant needs of its memory, on sets that come along."""
+"""`memorywire eval reading|tasks|facts`: measures an assistant's memory on built-in sets."""
 
 import os
 from pathlib import Path

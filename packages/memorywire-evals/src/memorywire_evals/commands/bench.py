@@ -1,4 +1,4 @@
-"""`memorywire bench`: measures speed on this machine, beside the reference design."""
+"""`memorywire bench`: measures speed on this machine, compared with the reference design."""
 
 import json
 import os
@@ -262,7 +262,7 @@ def command(
 
 
 class _Outcome:
-    """The reports after every size: each is written to the files over the one before, the last is shown."""
+    """The reports after each size: each overwrites the files of the one before, the last is shown."""
 
     def __init__(self, *, json_file: str | None, markdown: Path | None, plot: Path | None) -> None:
         self._bare = json_file == _STDOUT
@@ -274,7 +274,7 @@ class _Outcome:
         self.reports: list[Report] = []
 
     def check(self) -> None:
-        """Fail now, rather than after hours, if the files cannot be written."""
+        """Raise InvalidRequest now, rather than after hours, if the files cannot be written."""
         for file, _ in self._files:
             if file is not None and not Path(file).parent.is_dir():
                 raise InvalidRequest(f"there is no folder {Path(file).parent}", fix="make it first")
@@ -342,7 +342,7 @@ def _draw_plot(report: "Report") -> str:
 
 
 def _data_folder() -> Path:
-    """On the disk where memories are kept: a temporary folder may be in memory, where nothing is durable."""
+    """Return the data folder, because a temporary folder may be in memory, where nothing is durable."""
     from memorywire.app.settings import data_home
 
     home = data_home(os.environ)

@@ -1,4 +1,4 @@
-"""`memorywire calibrate`: fit the floor, the dedup threshold or the routes to labelled examples."""
+"""`memorywire calibrate`: fits the floor, the dedup threshold or the routes to labelled examples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -25,7 +25,7 @@ SHIPPED = "-shipped-"
 
 
 class Pair(Struct, frozen=True):
-    """Two statements, and whether they mean the same."""
+    """Two statements, and whether they have the same meaning."""
 
     first: str
     second: str
@@ -86,7 +86,7 @@ _LEAST = 0.8
 
 
 async def _compare_pair(pair: Pair, embedder: "Embedder") -> tuple[float, bool]:
-    """Return the cosine of two statements, and whether they agree in what a vector overlooks."""
+    """Return the cosine of two statements, and whether they agree in the aspects that a vector overlooks."""
     from memorywire.model.record import MemoryType, Record, Scope
     from memorywire.search.duplicates import cosine, format_statement, is_same_statement, parse_slots
 

@@ -1,4 +1,4 @@
-"""`memorywire bench drift`: whether a long run of writes is at its end as it was at its start."""
+"""`memorywire bench drift`: compares the end of a long run of writes with its start."""
 
 import json
 import os

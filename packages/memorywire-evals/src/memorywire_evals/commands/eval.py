@@ -126,7 +126,7 @@ for _option in OPTIONS:
 
 
 def _limit_spending(max_tokens: int | None, price: float | None, max_cost: float | None) -> "Spending | None":
-    """What a run may spend; None is as much as it takes."""
+    """Return the spending limit of a run; None if it has none."""
     from memorywire.model.consolidation import Spending
 
     if max_cost is not None and price is None:
@@ -137,7 +137,7 @@ def _limit_spending(max_tokens: int | None, price: float | None, max_cost: float
 
 
 def _first_cells(reader: str | None, agent_cmd: str | None, key: str | None) -> "list[Cell]":
-    """One reader with our memory and without; an agent also with its own."""
+    """Return the cells of a reader with our memory and without; for an agent also with its own."""
     from memorywire_evals.answers import BUILT_IN, LOWER_BOUND, TREATMENT, Cell
     from memorywire_evals.readers import COMMAND, open_reader
 
@@ -179,11 +179,11 @@ def _show_answers(document: dict[str, Any], as_json: bool) -> None:
 
 
 _FEW = 20
-"""How many cases of each set are put into one shared memory when every set is measured."""
+"""The number of cases of each set in the check of shared memories of `all`."""
 
 
 class Sets(click.Group):
-    """A command for every set, beside those that work on results."""
+    """A command for each set, in addition to those that work on results."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*KINDS, "all", *super().list_commands(ctx)]
@@ -399,7 +399,7 @@ def _refuse(failed: bool) -> None:
 
 @contextmanager
 def _warn_skipped(kind: Kind) -> Iterator[None]:
-    """Of several sets, those that are not in the folder are left out."""
+    """Report a set that is not in the folder, and go on with the other sets."""
     from memorywire_evals.datasets.files import NoData
 
     try:

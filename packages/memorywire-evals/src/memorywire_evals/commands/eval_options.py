@@ -1,4 +1,4 @@
-"""Options, plan and progress that the commands of `memorywire eval` share."""
+"""Shared options, plan and progress of the commands of `memorywire eval`."""
 
 import os
 import re
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memorywire_evals.run import Plan
 
 _COMMAND = re.compile(r"((?:cmd:|--agent-cmd[=\0])[^\s\0]+)\s[^\0]*")
-"""A command inside a line whose words are parted by NUL: the program, then what it is given."""
+"""A command in a NUL-separated command line: the program, then its arguments."""
 
 _LONG_MS = 30_000
 
@@ -99,7 +99,7 @@ def today() -> str:
 
 
 def typed() -> str:
-    """The command line without what may hold a secret: a URL's login and query, a command's arguments."""
+    """Return the command line without possible secrets: a URL's login and query, a command's arguments."""
     from memorywire_evals.results import without_login
 
     line = "\0".join(word.partition("?")[0] for word in sys.argv[1:])
@@ -108,7 +108,7 @@ def typed() -> str:
 
 @contextmanager
 def tidy_path() -> Iterator[None]:
-    """A program that is told to end takes its temporary files with it, as one that is interrupted does."""
+    """Handle SIGTERM like an interrupt, so that temporary files are removed."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -118,9 +118,9 @@ def tidy_path() -> Iterator[None]:
 
 @contextmanager
 def told(label: str) -> Iterator[Callable[[float, int, str], None]]:
-    """A bar on a terminal; where there is none a line for each case, so that a log shows where a run is.
+    """Yield a function that shows progress: a bar on a terminal, else a line per case for the log.
 
-    A case that takes long is told of again every so often.
+    The line of a slow case is repeated at intervals.
     """
     bars: list[Progress] = []
     noted: tuple[str, int] | None = None

@@ -1,4 +1,4 @@
-"""`memorywire calibrate --routes`: learn from labelled questions which kind of store a question is for."""
+"""`memorywire calibrate --routes`: learns from labelled questions which kind of store a question is for."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ SHIPPED = "-shipped-"
 _FOLDS = 5
 _SIGNS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 _LEAST = 5
-"""A kind needs so many questions, so that each fold has one."""
+"""The minimum number of questions of a kind, so that each fold has one."""
 _DIGITS = 5
 _A_LINE = 'lines such as {"query": "Who reports to Mira?", "kind": "relationship"}'
 
@@ -34,7 +34,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Example(Struct, frozen=True):
-    """A question, its vector, and the part of the questions it belongs to."""
+    """A question, its vector, and its fold."""
 
     question: Question
     vector: bytes
@@ -100,7 +100,7 @@ async def _learn(cli: CliContext, questions: Sequence[Question], to: str | None)
 
 
 def _split(questions: Sequence[Question], vectors: Sequence[bytes]) -> list[Example]:
-    """The questions in parts, each with its share of every kind."""
+    """Split the questions into folds, each with its share of every kind."""
     seen = dict.fromkeys(Kind, 0)
     examples: list[Example] = []
     for question, vector in zip(questions, vectors, strict=True):
@@ -110,7 +110,7 @@ def _split(questions: Sequence[Question], vectors: Sequence[bytes]) -> list[Exam
 
 
 def _route_each(examples: Sequence[Example], signs: float) -> list[Kind]:
-    """The kind of each question, as learned from the other parts."""
+    """Return the kind of each question, as learned from the other folds."""
     routes = [
         learned([(one.vector, one.question.kind) for one in examples if one.fold != fold], signs=signs)
         for fold in range(_FOLDS)
@@ -121,7 +121,7 @@ def _route_each(examples: Sequence[Example], signs: float) -> list[Kind]:
 def _choose_signs(
     by_signs: dict[float, list[Kind]], examples: Sequence[Example], without: int | None = None
 ) -> float:
-    """The weight of the rules' signs with the most questions right, not counting one part."""
+    """Return the weight of the rules with the most right answers, without one fold."""
 
     def count(signs: float) -> int:
         pairs = zip(by_signs[signs], examples, strict=True)
@@ -131,7 +131,7 @@ def _choose_signs(
 
 
 def _route_held_out(by_signs: dict[float, list[Kind]], examples: Sequence[Example]) -> list[Kind]:
-    """The kind of each question when its part taught neither the means nor the weight of the signs."""
+    """Return the kind of each question when its fold trained neither the means nor the weight."""
     chosen = [_choose_signs(by_signs, examples, fold) for fold in range(_FOLDS)]
     return [by_signs[chosen[one.fold]][at] for at, one in enumerate(examples)]
 

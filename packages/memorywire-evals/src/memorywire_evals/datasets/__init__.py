@@ -14,15 +14,15 @@ from memorywire_evals.sets import Kind
 
 
 class Reader(Protocol):
-    """Reads one set."""
+    """A function that reads one set."""
 
     def __call__(self, data: Path, *, split: str, roles: str) -> Dataset: ...
 
 
 def load(kind: Kind, data: Path, *, split: str = "test", roles: str = "all") -> Dataset:
-    """The part of a set that `split` names; a set that is not divided is taken whole.
+    """Load the part of a set that `split` names; a set without parts is loaded whole.
 
-    `roles` may leave out what assistants said, where a set tells roles apart.
+    `roles` may exclude the turns of assistants, in sets with roles. Raises InvalidRequest on bad data.
     """
     module, _, name = kind.reader.partition(":")
     reader = cast(Reader, getattr(import_module(f"{__name__}.{module}"), name or "read"))
@@ -40,7 +40,7 @@ def load(kind: Kind, data: Path, *, split: str = "test", roles: str = "all") -> 
 
 @contextmanager
 def _report_shape(kind: Kind) -> Iterator[None]:
-    """Turn errors of a reader into InvalidRequest: the data has another shape than expected."""
+    """Turn errors of a reader into InvalidRequest: the data does not have the expected shape."""
     try:
         yield
     except MemorywireError:

@@ -1,4 +1,4 @@
-"""BEAM: long chats between a user and an assistant; evidence is named message by message."""
+"""BEAM: long chats between a user and an assistant; evidence is given by message."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +65,7 @@ def _question(question: Json, known: set[str], asked_at: int) -> Question:
 
 
 def _ages(groups: Json, known: set[str]) -> tuple[tuple[str, ...], ...]:
-    """The original statement before the updated one, when the two are different messages."""
+    """Return the original and the updated statement, if they are different messages."""
     old = _refs(groups.get("original_info", ()), known)
     new = _refs(groups.get("updated_info", ()), known)
     return (old, new) if old and new and not set(old) & set(new) else ()

@@ -1,8 +1,8 @@
 """Tasks of coding agents: SWE-Bench-CL, SWE-ContextBench and ContextBench.
 
 A solved task is a memory: its issue, the files that its fix changed, and the fix. A new issue is a question.
-What is measured is whether the memory brings up the tasks, or the code, that the data say the issue depends
-on; whether an agent then solves it, the benchmarks' own programs measure.
+The measure is whether recall returns the tasks, or the code, that the issue depends on according to the
+data; the benchmarks' own programs measure whether an agent then solves it.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ _CHANGED = re.compile(r"(?m)^\+\+\+ b/(\S+)")
 
 
 def read_sequences(data: Path, *, split: str, roles: str) -> Dataset:
-    """SWE-Bench-CL: a case for each task that depends on others, with the tasks before it as its memory."""
+    """Read SWE-Bench-CL: a case for each task that depends on others; the tasks before it are its memory."""
     file = find(
         data, "SWE-Bench-CL*.json", "swe-bench-cl*.json", "SWE-Bench-CL*.json.xz", without="croissant"
     )
@@ -75,9 +75,9 @@ def _sequence_case(id: str, task: Row, before: Sequence[Row]) -> Case:
 
 
 def read_experience(data: Path, *, split: str, roles: str) -> Dataset:
-    """SWE-ContextBench: a case for each repository; its solved tasks are the memory, related ones questions.
+    """Read SWE-ContextBench: a case per repository; solved tasks are its memory, related ones its questions.
 
-    Of rows with the same id the first counts. Without the full tables, those of the Lite part are read.
+    Of rows with the same id the first counts. Without the full tables, the Lite part is read.
     """
     files = [
         find_tables(data, *names)[0]
@@ -124,7 +124,7 @@ def _by_id(rows: Sequence[Row]) -> dict[str, Row]:
 
 
 def _solved(id: str, row: Row, place: int) -> Item:
-    """The memory of a solved task."""
+    """Return the memory of a solved task."""
     patch = words(row["patch"] or "")
     fix = f"\n\nFixed in {', '.join(unique(_CHANGED.findall(patch)))}:\n{patch}" if patch else ""
     return Item(
@@ -137,7 +137,7 @@ def _solved(id: str, row: Row, place: int) -> Item:
 
 
 def _moment(text: Any, otherwise: int) -> int:
-    """Epoch milliseconds of a date in ISO 8601; not every row has one."""
+    """Parse an ISO 8601 date to epoch milliseconds; `otherwise` if it is not one."""
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:
@@ -146,7 +146,7 @@ def _moment(text: Any, otherwise: int) -> int:
 
 
 def read_spans(data: Path, *, split: str, roles: str) -> Dataset:
-    """ContextBench: a case for each repository; the annotated spans of code are the memory, issues questions.
+    """Read ContextBench: a case per repository; annotated code spans are its memory, issues its questions.
 
     The data set does not include the repositories, so the spans of other issues are the distractors.
     """
@@ -189,12 +189,12 @@ def _spans_case(repository: str, issues: Sequence[Row]) -> Case:
 
 
 def _spans(text: Any) -> Iterator[Row]:
-    """The spans of a row: a JSON text in the published table."""
+    """Yield the spans of a row, which are JSON text in the published table."""
     yield from json.loads(text) if isinstance(text, str) else text
 
 
 def _span(span: Row) -> str:
-    """The same code in the same place of two issues is one memory."""
+    """Return the ref of a span; equal code at the same place in two issues is one memory."""
     mark = hashlib.blake2b(span["content"].encode(), digest_size=4).hexdigest()
     return f"{span['file']}:{span['start_line']}-{span['end_line']}@{mark}"
 

@@ -1,4 +1,4 @@
-"""FactConsolidation: numbered facts of which a later one contradicts an earlier one."""
+"""FactConsolidation: numbered facts; later facts contradict earlier ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ from memorywire.model.record import Json
 from memorywire_evals.cases import Case, Dataset, Item, Question
 from memorywire_evals.datasets.files import digest, find, part, read_json
 
-# The facts carry serial numbers and no dates: a minute apart, from a date like any other.
+# The facts have serial numbers but no dates: use one per minute, from an arbitrary date.
 BEGAN = 1_704_067_200_000
 MINUTE_MS = 60_000
 

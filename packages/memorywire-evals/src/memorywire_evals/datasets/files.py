@@ -1,4 +1,4 @@
-"""Finds and reads the files of a set, and selects the part that a split names."""
+"""Finds and reads the files of a set, and selects the part of a split."""
 
 import hashlib
 import json
@@ -15,16 +15,16 @@ QUERY_CHARS_MAX = 8_192
 
 
 class NoData(InvalidRequest):
-    """The files of a set are not where they were looked for."""
+    """The files of a set were not found."""
 
 
 def find(data: Path, *patterns: str, without: str = "\0") -> Path:
-    """The file itself, or the first in the folder that fits a pattern, tried in order."""
+    """Return the file itself, or the first in the folder that matches a pattern, tried in order."""
     return find_all(data, *patterns, without=without)[0]
 
 
 def find_all(data: Path, *patterns: str, without: str = "\0") -> list[Path]:
-    """The file itself, or all in the folder that fit the first pattern that any fits."""
+    """Return the file itself, or all in the folder that match the first pattern with a match."""
     if data.is_file():
         return [data]
     for pattern in patterns:
@@ -37,12 +37,12 @@ def find_all(data: Path, *patterns: str, without: str = "\0") -> list[Path]:
 
 
 def beside(file: Path, pattern: str) -> Path | None:
-    """A companion of a file in its folder, when there is one."""
+    """Return a companion of a file in its folder, or None."""
     return next(iter(sorted(file.parent.glob(pattern))), None)
 
 
 def read_json(file: Path) -> Json:
-    """A JSON document, compressed or not."""
+    """Read a JSON document, compressed or not."""
     try:
         if file.suffix == ".xz":
             with lzma.open(file, "rb") as stream:
@@ -53,9 +53,9 @@ def read_json(file: Path) -> Json:
 
 
 def read_lines(file: Path) -> list[tuple[int, Json]]:
-    """The JSON documents of a file, one a line, with their line numbers; empty lines are passed over.
+    """Return the JSON documents of a file, one per line, with line numbers; skip empty lines.
 
-    Only a line feed ends a line: JSON may hold every other character that might, such as U+2028.
+    Only a line feed ends a line: JSON strings may contain other line separators, such as U+2028.
     """
     results = []
     for number, line in enumerate(_text(file).split("\n"), start=1):
@@ -68,11 +68,11 @@ def read_lines(file: Path) -> list[tuple[int, Json]]:
 
 
 ROW_FILES = (".parquet", ".jsonl", ".json")
-"""What a published table may be: the file itself, or an export of it."""
+"""The file formats of a table: the published file, or an export of it."""
 
 
 def find_tables(data: Path, *names: str) -> list[Path]:
-    """The tables of the first name that there are any of, in the folder or below it."""
+    """Return the tables of the first name with a match, in the folder or below it."""
     folder = data.parent if data.is_file() else data
     for name in names:
         for suffix in ROW_FILES:
@@ -87,7 +87,7 @@ def find_tables(data: Path, *names: str) -> list[Path]:
 
 
 def read_rows(file: Path) -> list[dict[str, Any]]:
-    """The rows of a table: Parquet, JSON lines, or a JSON list."""
+    """Return the rows of a table: Parquet, JSON lines, or a JSON list."""
     if file.suffix == ".parquet":
         return _read_parquet(file)
     if file.suffix == ".jsonl":
@@ -123,7 +123,7 @@ def _text(file: Path) -> str:
 
 
 def digest(*files: Path) -> str:
-    """Equal for equal data."""
+    """Return a digest of the data."""
     total = hashlib.blake2b(digest_size=8)
     for file in files:
         total.update(file.read_bytes())
@@ -131,9 +131,9 @@ def digest(*files: Path) -> str:
 
 
 def part(file: Path, key: str, split: str, ids: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The ids of a split, in the order of the data, and the name of what was taken.
+    """Return the name of the selected part and its ids, in the order of the data.
 
-    A set that `splits.json` beside it does not divide is taken whole, as `all`.
+    A set that `splits.json` in its folder does not divide is taken whole, as `all`.
     """
     listing = beside(file, "splits.json")
     parts: dict[str, list[str]] = read_json(listing).get(key, {}) if listing else {}
@@ -150,17 +150,17 @@ def part(file: Path, key: str, split: str, ids: Sequence[str]) -> tuple[str, tup
 
 
 def words(text: str) -> str:
-    """The text without blanks around it; empty when it has nothing to see, as what no store would keep."""
+    """Return the text stripped; empty if it has no visible character, because no store keeps such text."""
     return (
         text.strip() if any(character.isprintable() and not character.isspace() for character in text) else ""
     )
 
 
 def cut_query(text: str) -> str:
-    """As much of a text as a query may have: an issue may be longer."""
+    """Cut a text to the maximum length of a query; an issue may be longer."""
     return words(words(text)[:QUERY_CHARS_MAX])
 
 
 def unique(values: Iterable[str]) -> tuple[str, ...]:
-    """Each value once, in the order of its first appearance."""
+    """Return each value once, in order of first appearance."""
     return tuple(dict.fromkeys(values))

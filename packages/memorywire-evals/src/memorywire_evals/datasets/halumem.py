@@ -1,6 +1,6 @@
 """HaluMem: a user's memory points over many sessions, with interference and contradictory twins.
 
-What is interference is not stored: a memory system would have to find out. It is only counted afterwards.
+The label of interference is not stored, because a memory system must detect it; it is only used in scoring.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _TYPES = {"Event Memory": "episodic"}
 
 
 def read(data: Path, *, split: str, roles: str) -> Dataset:
-    own = ("*.jsonl",) if data.name.startswith("halumem") else ()  # elsewhere they may belong to any speaker
+    own = ("*.jsonl",) if data.name.startswith("halumem") else ()  # in other folders these may be other data
     files = find_all(data, "halumem*/*.jsonl", "halumem*.jsonl", *own)
     users = {user["uuid"]: user for file in files for _, user in read_lines(file)}
     return Dataset(
@@ -45,7 +45,7 @@ def _case(name: str, user: Json) -> Case:
 
 
 def _items(sessions: Json) -> tuple[tuple[Item, ...], frozenset[str]]:
-    """Every memory point once, and the refs of those that are interference."""
+    """Return each memory point once, and the refs of those that are interference."""
     results: dict[str, Item] = {}
     untrusted = set()
     for number, session in enumerate(sessions):
@@ -78,7 +78,7 @@ def _questions(sessions: Json, by_content: dict[str, str], asked_at: int) -> Ite
 
 
 def _pairs(sessions: Json) -> Iterator[Pair]:
-    """What interference contradicts, and copies that differ in nothing that matters."""
+    """Yield each interference with the statement it contradicts, and with a copy of itself."""
     for number, session in enumerate(sessions):
         for position, point in enumerate(session["memory_points"]):
             said, name = point["memory_content"].strip(), f"{number}:{position}"
@@ -89,6 +89,6 @@ def _pairs(sessions: Json) -> Iterator[Pair]:
 
 
 def copy_points(text: str) -> str:
-    """The same statement, typed again: other spacing, other case at the start, another full stop."""
+    """Return the statement in another spelling: spacing, case of the first letter, full stop."""
     again = text[:1].lower() + text[1:].replace(" ", "  ", 1)
     return again[:-1] if again.endswith(".") else f"{again}."

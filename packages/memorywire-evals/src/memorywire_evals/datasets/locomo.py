@@ -1,4 +1,4 @@
-"""LoCoMo: two people talk over months; evidence is named turn by turn."""
+"""LoCoMo: two people talk over months; evidence is given by turn."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -82,6 +82,6 @@ def _question(
 
 
 def repair_dialogue(evidence: list[str], known: Mapping[str, str]) -> tuple[str, ...]:
-    """The turns that malformed citations ("D8:6; D9:17", "D:11:26", "D30:05") can only mean."""
+    """Return the turns of citations, also of malformed ones ("D8:6; D9:17", "D:11:26", "D30:05")."""
     cited = [f"D{session}:{turn}" for text in evidence for session, turn in _TURN.findall(text)]
     return unique(ref for ref in cited if ref in known)

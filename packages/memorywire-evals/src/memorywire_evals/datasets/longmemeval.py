@@ -13,20 +13,20 @@ from memorywire_evals.datasets.files import digest, find, part, read_json, uniqu
 
 ABSTENTION = "_abs"
 USER_GOLD = "user-gold"
-"""Marks a question of which the user, not the assistant, said some of the evidence."""
+"""Marks a question for which the user, not only the assistant, said some of the evidence."""
 
 Turn: TypeAlias = tuple[str, str]
 
 _FILES = (
     "longmemeval_s*.json.xz",
     "longmemeval_s*.json",
-    "longmemeval_s",  # the first release had no suffix
+    "longmemeval_s",  # the first release had no file suffix
     "longmemeval*.json.xz",
     "longmemeval*.json",
     "longmemeval_m",
     "longmemeval_oracle",
 )
-"""The small haystacks before the large ones and those of evidence alone; `_cleaned` is a release of 2025."""
+"""Small haystacks first, then large ones and those with evidence only; `_cleaned` is the 2025 release."""
 
 _WEEKDAY = re.compile(r"\s*\(\w+\)\s*")
 _ROLES = {"u": "user", "a": "assistant", "user": "user", "assistant": "assistant"}
@@ -50,7 +50,7 @@ def read(data: Path, *, split: str, roles: str) -> Dataset:
 
 
 def _split_session(document: Json) -> tuple[list[Json], dict[str, Sequence[Turn]]]:
-    """Questions and sessions apart; the original release repeats the sessions in every question."""
+    """Return questions and sessions; the original release repeats the sessions in every question."""
     if isinstance(document, dict):
         return document["questions"], document["sessions"]
     sessions: dict[str, Sequence[Turn]] = {}
@@ -78,7 +78,7 @@ def _case(question: Json, sessions: Mapping[str, Sequence[Turn]], roles: str) ->
 
 
 def _dates(question: Json) -> dict[str, int]:
-    """When each session was held; one that a haystack repeats counts once, where it first appears."""
+    """Return the time of each session; of repetitions in a haystack the first counts."""
     dates: dict[str, int] = {}
     for name, text in zip(question["haystack_session_ids"], question["haystack_dates"], strict=True):
         dates.setdefault(name, read_moment(text))
@@ -86,7 +86,7 @@ def _dates(question: Json) -> dict[str, int]:
 
 
 def read_moment(text: str) -> int:
-    """The moment of "2023/05/30 (Tue) 23:40"."""
+    """Parse a time such as "2023/05/30 (Tue) 23:40"."""
     return epoch_ms(_WEEKDAY.sub(" ", text), "%Y/%m/%d %H:%M")
 
 
@@ -131,11 +131,11 @@ _POOL = "pool"
 
 
 def read_pool(data: Path, *, split: str, roles: str) -> Dataset:
-    """All haystacks as one memory, with every session of every question.
+    """Read all haystacks as one memory, with the sessions of all questions.
 
-    The people of the haystacks contradict each other and a question may fit several: this measures how recall
-    copes with many memories, not with one person. A session that haystacks share is stored once, with its
-    date in the first. Questions without an answer in their haystack are left out: another may answer them.
+    The haystacks contradict each other and several may answer a question: this measures recall with many
+    memories, not with one person. A session in several haystacks is stored once, with its first date.
+    Questions without an answer in their haystack are left out: another haystack may answer them.
     """
     haystacks = read(data, split=split, roles=roles)
     return replace(haystacks, name=_POOL, case_ids=(_POOL,), build=lambda _: _join_haystacks(haystacks))

@@ -1,8 +1,8 @@
-"""MemoryAgentBench: one long context a row and many questions; four competencies, one table each.
+"""MemoryAgentBench: one long context per row and many questions; four competencies, a table each.
 
-What a memory is depends on the source of a row: a document, a labelled example, a dialogue, a turn of a
-chat, a numbered fact, or a piece of a book. Evidence is scored where the data name it or it can be read off;
-of the other sources only `eval answer` judges the answers.
+The source of a row determines its memories: documents, labelled examples, dialogues, chat turns, numbered
+facts, or pieces of a book. Evidence is scored where the data name it or it can be derived; for other
+sources only `eval answer` judges the answers.
 """
 
 import ast
@@ -32,7 +32,7 @@ from memorywire_evals.datasets.longmemeval import ABSTENTION, read_moment
 COMPETENCIES = ("Accurate_Retrieval", "Test_Time_Learning", "Long_Range_Understanding", "Conflict_Resolution")
 
 PIECE = 2_000
-"""A book is remembered in pieces of at most so many characters."""
+"""The maximum number of characters of a piece of a book."""
 
 _DOCUMENT = re.compile(r"(?m)^(?=(?:Document|Dialogue) \d+:)")
 _EXAMPLE = re.compile(r"(?s)(.+?\blabel: *(\S+))(?:\s+|$)")
@@ -43,7 +43,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """How rows of a source are read: `items` makes its memories, `gold` names the evidence of a question.
+    """How to read the rows of a source: `items` yields memories, `gold` returns a question's evidence.
 
     With `holds`, an answer is a text that occurs in the evidence.
     """
@@ -71,7 +71,7 @@ def read(data: Path, *, split: str, roles: str) -> Dataset:
 
 
 def _find(data: Path) -> list[Path]:
-    """The tables of all competencies that are there; `data` may name one."""
+    """Return the tables of all competencies that exist; `data` may name one."""
     if data.is_file() and data.name.startswith(COMPETENCIES):
         return [data]
     files = []
@@ -123,7 +123,7 @@ def _at(values: Sequence[Any] | None, number: int) -> Any:
 
 
 def _family(source: str) -> str:
-    """The source without its length: `ruler_qa1_197K` is `ruler_qa1`."""
+    """Return the source without its length: `ruler_qa1` for `ruler_qa1_197K`."""
     return re.sub(r"(_\d+[kK]?|_full|_\d+shot_balance|_shots\d+|\*)+$", "", source)
 
 
@@ -134,7 +134,7 @@ def _told(texts: Sequence[str], type: str = "episodic") -> Iterator[Item]:
 
 
 def read_documents(row: Row) -> Iterator[Item]:
-    """Each document or dialogue, a long one in pieces."""
+    """Yield each document or dialogue, long ones in pieces."""
     texts = [text for text in _DOCUMENT.split(row["context"]) if words(text)]
     yield from _told([piece for text in texts for piece in cut(text)], "semantic")
 
@@ -144,7 +144,7 @@ def read_book(row: Row) -> Iterator[Item]:
 
 
 def cut(text: str) -> Iterator[str]:
-    """Whole paragraphs as long as they fit into a piece; one that is longer is cut between words."""
+    """Yield pieces of whole paragraphs; split longer paragraphs between words."""
     piece = ""
     for paragraph in re.split(r"\n\s*\n", text):
         for span in _shorten(paragraph.strip()):
@@ -166,18 +166,18 @@ def _shorten(paragraph: str) -> Iterator[str]:
 
 
 def read_examples(row: Row) -> Iterator[Item]:
-    """A labelled example each."""
+    """Yield each labelled example."""
     yield from _told([text for text, _ in _EXAMPLE.findall(row["context"])], "semantic")
 
 
 def find_same_label(row: Row, number: int, items: Sequence[Item]) -> tuple[str, ...]:
-    """The examples that carry the label of the answer."""
+    """Return the examples with the label of the answer."""
     wanted = {str(answer) for answer in row["answers"][number]}
     return tuple(item.ref for item in items if item.content.rpartition("label:")[2].strip() in wanted)
 
 
 def read_facts(row: Row) -> Iterator[Item]:
-    """Numbered facts: a later one is newer."""
+    """Yield numbered facts; later ones are newer."""
     for serial, text in _FACT.findall(row["context"]):
         if content := words(text):
             moment = BEGAN + int(serial) * MINUTE_MS
@@ -185,7 +185,7 @@ def read_facts(row: Row) -> Iterator[Item]:
 
 
 def read_chats(row: Row) -> Iterator[Item]:
-    """The turns of dated chats, which the context spells as a Python list of times and of lists of turns."""
+    """Yield the turns of dated chats; the context is a Python list of times and lists of turns."""
     began, session = BEGAN, 0
     for entry in ast.literal_eval(row["context"].strip()):
         if isinstance(entry, str):
@@ -205,7 +205,7 @@ def read_chats(row: Row) -> Iterator[Item]:
 
 
 def find_marked_turns(row: Row, number: int, items: Sequence[Item]) -> tuple[str, ...]:
-    """The turns that the sessions of the question mark as holding the answer."""
+    """Return the turns that the question's sessions mark as containing the answer."""
     marked = {
         (turn["role"], words(turn["content"]))
         for session in (row["metadata"].get("haystack_sessions") or [[]] * (number + 1))[number]
@@ -223,4 +223,4 @@ SOURCES = {
     "recsys": Source(items=read_documents),
     "": Source(items=read_book),
 }
-"""By the beginning of their names; the last is for books: eventqa, detective_qa, infbench_sum."""
+"""By prefix of the source name; the last is for books: eventqa, detective_qa, infbench_sum."""

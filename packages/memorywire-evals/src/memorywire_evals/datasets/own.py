@@ -32,7 +32,7 @@ _MEMORY: Mapping[str, type] = {
 _KEPT = ("type", "session_id", "occurred_at", "metadata")
 
 _PREFIX = f"own-{'0' * 16}"
-"""As long as what begins the ids of memories."""
+"""A placeholder with the length of the prefix of memory ids."""
 
 _QUESTION: Mapping[str, type] = {
     "case": str,
@@ -57,7 +57,7 @@ def read(data: Path, *, split: str, roles: str) -> Dataset:
 
 
 def from_lines(name: str, file: Path, lines: list[tuple[int, Json]]) -> Dataset:
-    """Every line is checked before the first case is begun."""
+    """Build the cases of a file. Raises InvalidRequest for a faulty line before any case runs."""
     cases: dict[str, tuple[list[Item], list[Question]]] = {}
     for number, given in lines:
         where = f"{file.name} line {number}"
@@ -84,7 +84,7 @@ def from_lines(name: str, file: Path, lines: list[tuple[int, Json]]) -> Dataset:
 
 
 def _check_line(given: Json, where: str) -> dict[str, Json]:
-    """The fields that are given: null stands for one that is not."""
+    """Return the fields of a line that are not null. Raises InvalidRequest if one is not valid."""
     if not isinstance(given, dict) or ("memory" in given) == ("question" in given):
         raise InvalidRequest(f"{where} is neither a memory nor a question", field="data")
     line = {name: value for name, value in given.items() if value is not None}
@@ -122,7 +122,7 @@ def _item(line: dict[str, Json], where: str) -> Item:
 
 
 def _check_allowed(where: str, operation: str, fields: Mapping[str, Json]) -> None:
-    """Check the fields as the wire will, but name the line, and before the run begins."""
+    """Check the fields against the wire schema before the run; errors name the line."""
     try:
         validate.check(operation, {"agent_id": "eval", **fields})
     except InvalidRequest as error:
@@ -171,7 +171,7 @@ def _once(names: list[str], id: str) -> None:
 
 
 def _place_line(question: Question, known: dict[str, Item]) -> Question:
-    """With the sessions of its evidence, when all of it has one."""
+    """Return the question with the sessions of its evidence, if all of it has one."""
     sessions = [known[ref].session for ref in question.gold]
     named = unique(session for session in sessions if session is not None)
     return replace(question, gold_sessions=named) if None not in sessions else question
@@ -182,11 +182,11 @@ OBLIQUE_FILE = Path(__file__).with_name("oblique.jsonl")
 
 
 def read_micro(data: Path, *, split: str, roles: str) -> Dataset:
-    """The built-in microbenchmark: 100 facts about ten people, 50 queries, 8 of them unanswerable."""
+    """Read the built-in microbenchmark: 100 facts about ten people, 50 queries, 8 of them unanswerable."""
     return from_lines("micro", MICRO_FILE, read_lines(MICRO_FILE))
 
 
 def read_oblique(data: Path, *, split: str, roles: str) -> Dataset:
-    """The facts of the microbenchmark with indirect questions, whose words and names no fact has."""
+    """Read the microbenchmark's facts with indirect questions, which share no words or names with them."""
     facts = [(number, line) for number, line in read_lines(MICRO_FILE) if "memory" in line]
     return from_lines("oblique", OBLIQUE_FILE, [*facts, *read_lines(OBLIQUE_FILE)])

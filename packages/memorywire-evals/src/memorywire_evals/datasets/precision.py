@@ -1,8 +1,7 @@
 """PrecisionMemBench: beliefs of a user, and which of them each query must and must not return.
 
-A belief is remembered as "name (aliases): content", the fields its authors index; why it matters, its scope
-and its kind go into metadata. A superseded belief is remembered first and then superseded by its successor,
-as a user of this product would do it.
+A belief is stored as "name (aliases): content", the fields its authors index; its reason, scope and kind are
+metadata. A superseded belief is stored first and then superseded by its successor, as a user would do.
 """
 
 from collections.abc import Iterator
@@ -35,7 +34,7 @@ def read(data: Path, *, split: str, roles: str) -> Dataset:
 
 
 def _items(beliefs: list[Json]) -> Iterator[Item]:
-    """Successors after what they replace."""
+    """Yield the items, successors after the items they replace."""
     replaced: dict[str, list[str]] = {}
     for belief in beliefs:
         if belief["superseded_by"]:
@@ -47,7 +46,7 @@ def _items(beliefs: list[Json]) -> Iterator[Item]:
 
 
 def _chain(id: str, replaced: dict[str, list[str]]) -> list[str]:
-    """A belief after everything it replaces, directly or not."""
+    """Return a belief after all beliefs it replaces, directly or not."""
     return [earlier for old in replaced.get(id, ()) for earlier in _chain(old, replaced)] + [id]
 
 

@@ -1,6 +1,6 @@
-"""PrefEval: people state preferences; later each asks for something for which one of them matters.
+"""PrefEval: people state preferences; later each makes a request for which one of them matters.
 
-A person has up to 20 preferences of mixed topics, which are all the memories there are.
+The memory has up to 20 preferences of one person on mixed topics, and nothing else.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from memorywire_evals.datasets.files import digest, find, read_json
 
 PREFERENCES = 20
 _BEGAN = 1_735_689_600_000
-"""The published set has no dates: 1 January 2025."""
+"""1 January 2025, because the published set has no dates."""
 
 
 def read(data: Path, *, split: str, roles: str) -> Dataset:

@@ -1,4 +1,4 @@
-"""REALTALK: two real people chat for weeks; evidence is named turn by turn."""
+"""REALTALK: two real people chat for weeks; evidence is given by turn."""
 
 import re
 from collections.abc import Container, Iterator, Sequence
@@ -42,7 +42,7 @@ def _case(chat: Json) -> Case:
 
 
 def _items(chat: Json) -> Iterator[Item]:
-    """The turns in the order of the chat, each later than the one before: a minute may hold several."""
+    """Yield the turns in order with increasing times: several may have the same minute."""
     numbers = sorted(int(match[1]) for key in chat if (match := _SESSION.fullmatch(key)))
     moment = 0
     for number in numbers:
@@ -71,7 +71,7 @@ def _question(name: str, qa: Json, sessions: dict[str, str], asked_at: int) -> Q
 
 
 def read_evidence(evidence: Sequence[str], known: Container[str]) -> tuple[str, ...]:
-    """The turns that are cited, of "D12:3-D12:5" those between as well; other entries are left out."""
+    """Return the cited turns, with those between for "D12:3-D12:5"; skip other entries."""
     cited = [
         f"D{session}:{turn}"
         for text in evidence

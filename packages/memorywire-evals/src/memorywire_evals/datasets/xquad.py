@@ -1,6 +1,6 @@
 """XQuAD: the same questions on the same paragraphs in several languages; a memory is a sentence.
 
-Each language is a case, so what is asked for stands among all sentences of that language.
+Each language is a case, so a question searches all sentences of its language.
 """
 
 import re
@@ -49,7 +49,7 @@ def _paragraphs(document: Json) -> Iterator[Json]:
 
 
 def split_sentences(text: str) -> Iterator[tuple[int, str]]:
-    """Each sentence with the place where it begins."""
+    """Yield each sentence with its start offset."""
     begin = 0
     for end in [*(match.end() for match in _END.finditer(text)), len(text)]:
         if sentence := text[begin:end].strip():
