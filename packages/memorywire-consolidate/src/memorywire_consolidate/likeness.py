@@ -110,7 +110,7 @@ def can_agree(one: Slots, other: Slots) -> bool:
 
 
 def _differs_in_subject_or_value(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether only the subject or only the value differs (after more than half of equal words)."""
+    """Return whether only the subject differs, or only the value: the rest, after over half equal words."""
     shorter = min(len(one), len(other))
     if shorter > 1 and one[0] != other[0] and one[1:] == other[1:]:
         return True

@@ -203,7 +203,7 @@ _SURER = 0.15
 
 
 def find_conflicts(wordings: Sequence[Wording], retention: Retention) -> Iterator[Step]:
-    """Yield a step for each contradiction; of several memories, the newest supersedes all older ones."""
+    """Yield a step for each contradiction; of several memories, each older one against the newest."""
     facts = [wording for wording in wordings if wording[0].type is MemoryType.SEMANTIC]
     ended_ids: set[str] = set()
     for older, later, contrast in sorted(_find_contradictions(facts), key=_sort_key):
