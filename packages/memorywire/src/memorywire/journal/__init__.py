@@ -1,1 +1,1 @@
-"""What is recorded about memories: the ledger, proposals, the outbox, rules, recalls, operators."""
+"""Records about memories: the ledger, proposals, the outbox, rules, recalls, operators."""

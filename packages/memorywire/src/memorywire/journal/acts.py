@@ -1,20 +1,20 @@
 """Acts: what the journal writes in one transaction, all of it or none of it.
 
-An act holds entries of the ledger, proposals, outbox entries, rules, the register of memories, rejected
-words and what an erase removes. The last entry of an act also holds the digests of the rows that the act
-changed (`ledger.append_with_rows`), so that a later edit of a row is found.
+An act holds ledger entries, proposals, outbox entries, rules, updates of the register of memories, rejected
+words and the memories that an erase removes. The last entry of an act also holds the digests of the rows
+that the act changed (`ledger.append_with_rows`), so that an audit detects a later edit of a row.
 
 Theory of operation of the outbox. A store that is not in the journal's database cannot commit together with
-it. So the journal writes the change down first, as an outbox entry for that store (`Act.outbox`). Then the
-store writes it. Then the act that acknowledges it (`Act.acknowledged`) is written together with the entries
-of the ledger. A crash between two of these steps leaves the outbox entry, and the change is delivered
+it. So the journal first writes the change as an outbox entry for that store (`Act.outbox`). Then the store
+writes it. Then the act that acknowledges it (`Act.acknowledged`) is written together with the entries of
+the ledger. A crash between two of these steps leaves the outbox entry, and the change is delivered
 again: stores recognise a change by its id, so a second delivery changes nothing. Entries have positions,
 and a store gets its changes in that order. An entry that failed gets a later `due_at`. With `Act.if_pending`
 an act conflicts when another process has acknowledged the entry, so that no delivery is recorded twice.
 `pipeline.transaction` delivers; this module only stores.
 
-*Users of whom everything was erased.* A mark takes the place of their id in every row that stays. The ledger
-never holds the id of a user, only the mark (`ledger_person` says whose it is).
+*Users whose content was erased completely.* A mark replaces their id in every remaining row. The ledger
+never holds the id of a user, only the mark; `ledger_person` maps marks to users.
 
 Every function works inside the caller's transaction.
 """
@@ -41,9 +41,9 @@ from memorywire.model.record import DEFAULT_TENANT, Json, Scope
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """What the register says of a memory, without asking any store.
+    """The register's row of a memory, which is read without a call to its store.
 
-    `digest` is None for a memory that ended before its beginning was heard of.
+    `digest` is None for a memory whose end was registered before its beginning.
     """
 
     scope: Scope
@@ -53,9 +53,9 @@ class Known(Struct, frozen=True, kw_only=True):
 
 
 class Edition(Struct, frozen=True, kw_only=True):
-    """The rules a person gave for a tenant, as they stand since `at`; its newest edition is in force.
+    """A version of a tenant's rules, set by a person at time `at`; the newest version is in force.
 
-    Rules of the default tenant are in force for every tenant.
+    The rules of the default tenant apply to every tenant.
     """
 
     number: int
@@ -66,7 +66,7 @@ class Edition(Struct, frozen=True, kw_only=True):
 
 
 class Words(Struct, frozen=True, kw_only=True):
-    """The words of a proposal as a keyed digest, from which the words cannot be read."""
+    """A keyed digest of the words of a proposal; the words cannot be derived from it."""
 
     tenant: str
     digest: bytes
@@ -78,16 +78,16 @@ Loan: TypeAlias = tuple[str, str, str]
 
 
 class Act(Struct, frozen=True, kw_only=True, gc=False):
-    """What is written together, all of it or none of it.
+    """Rows that are written together, all or none.
 
-    A proposal that was there before must be one revision older there, else the act conflicts. `outbox` are
-    changes that a store has still to write. `acknowledged` names those that it has written, as (store, change
-    id); with `if_pending` the act conflicts when one of them is no longer in the outbox. `ruled` notes which
-    changes a rule let pass, as (scope, rule, change id). What is said of `erased` memories leaves the
-    journal, and so do proposals that would say the same as one of them: `unsaid` are its scope and the digest
-    of its words. `registered` is a change that the register of memories has to know. `rejected` are words
-    that a person does not want, `accepted` are words that are no longer among those. `loans` notes the grants
-    that the change gives.
+    The stored revision of an existing proposal must be one lower, else the act conflicts. `outbox` are
+    changes that a store has not written yet. `acknowledged` are those it has written, as (store, change id);
+    with `if_pending` the act conflicts when one of them is no longer in the outbox. `ruled` records which
+    changes a rule let pass, as (scope, rule, change id). The journal deletes its records of the content of
+    `erased` memories, and proposals with the same words as one of them: `unsaid` holds (scope, digest of the
+    words). `registered` is a change to enter in the register of memories. `rejected` are words that a person
+    rejected, `accepted` are words whose rejection is withdrawn. `loans` records the grants that the change
+    gives.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -106,9 +106,9 @@ class Act(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """Which proposals: of an agent (or all of the tenant's), in these states, behind `after`.
+    """A filter of proposals: of an agent (or all agents of the tenant), in these states, after `after`.
 
-    Those that one `rule` held, that say the `text`; in the order they came, or the worst and newest first.
+    `rule` is the rule that held them, `text` a text they contain. Oldest first; `by_risk`: riskiest first.
     """
 
     tenant: str
@@ -125,15 +125,15 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 _KEY_BYTES = 32
-_NEVER_AGAIN = 2**62  # no version follows this one
+_NEVER_AGAIN = 2**62  # higher than every version number
 
 
 class PreparedActs:
-    """Acts with the text of their entries, so that the transaction only writes."""
+    """Acts whose entries are already encoded, so that the transaction only writes."""
 
     def __init__(self, acts: Sequence[Act]) -> None:
         self._acts: list[tuple[Act, list[Draft]]] = []
-        self._has_only_entries = True  # as nearly always
+        self._has_only_entries = True  # the usual case
         for act in acts:
             self._acts.append((act, [*map(build_draft, act.entries)]))
             self._has_only_entries = self._has_only_entries and act == Act(entries=act.entries)
@@ -144,7 +144,7 @@ class PreparedActs:
         if self._has_only_entries:
             drafts = [*chain.from_iterable(map(itemgetter(1), chosen))]
             if drafts:
-                ledger.append(db, drafts)  # by few statements
+                ledger.append(db, drafts)  # batched: a few statements for all acts
             return
         for act, drafts in chosen:
             _write_act(db, act, drafts)
@@ -162,7 +162,7 @@ def _write_act(db: Session, act: Act, drafts: Sequence[Draft]) -> None:
 
 
 def _write_rows(db: Session, act: Act) -> list[RowKey]:
-    """Write all but what an erase removes; gives the rows that were changed."""
+    """Write every part of the act except its erasures; return the keys of the changed rows."""
     keys: list[RowKey] = []
     for proposal in act.proposals:
         _put_proposal(db, proposal)
@@ -195,7 +195,7 @@ def _write_rows(db: Session, act: Act) -> list[RowKey]:
 
 
 def _rename_people(db: Session, act: Act, keys: list[RowKey]) -> list[Person]:
-    """Take the ids of users out of their rows, once nothing that they said is left."""
+    """Replace the ids of users without remaining content by marks; return these users."""
     owners = _find_owners(db, act.erased)
     owners |= {((entry.scope.tenant, entry.scope.user), "") for entry in act.entries if entry.scope.user}
     visible = (owner for owner in sorted(owners) if _has_memories(db, owner[0][0]))
@@ -208,7 +208,7 @@ def _rename_people(db: Session, act: Act, keys: list[RowKey]) -> list[Person]:
 def _put_proposal(db: Session, proposal: Proposal) -> None:
     row, is_new = _proposal_row(proposal), proposal.revision == 1
     if is_new:
-        db.lock_ledger()  # so that two transactions cannot both find that the request does not wait yet
+        db.lock_ledger()  # so that two transactions cannot both add the same request
     if not db.execute("add_proposal" if is_new else "update_proposal", row):
         message = "the same request waits already" if is_new else "another reviewer decided first"
         fix = None if is_new else "look again: memorywire review show"
@@ -231,7 +231,7 @@ def _add_edition(db: Session, edition: Edition) -> None:
 
 
 def _erase(db: Session, act: Act) -> list[RowKey]:
-    """Take out what is said of erased memories; gives the rows that were changed."""
+    """Delete salts, proposals and queries about erased memories; return the keys of the changed rows."""
     proposals: list[Row] = []
     for scope, id in act.erased:
         ledger.delete_salts(db, scope, id)
@@ -250,9 +250,9 @@ def _erase(db: Session, act: Act) -> list[RowKey]:
 
 
 def _register(db: Session, change: Change) -> list[RowKey]:
-    """Register what the change begins, ends and erases, in any order of changes.
+    """Enter the versions that the change begins, ends and erases; changes may arrive in any order.
 
-    Gives the rows it may touch.
+    Returns the keys of the rows it may have changed.
     """
     owner = bind_scope(change.scope)
     for end in change.end:
@@ -268,7 +268,7 @@ def _register(db: Session, change: Change) -> list[RowKey]:
 
 
 def find_registered(db: Session, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
-    """What the register says of these ids; an id that it does not have is left out."""
+    """Return the register's rows of these ids; ids that are not registered are left out."""
     rows = db.rows("registered_memories", {"tenant": tenant, "ids": json.dumps(list(ids))})
     return {
         id: Known(
@@ -282,14 +282,14 @@ def find_registered(db: Session, tenant: str, ids: Sequence[str]) -> Mapping[str
 
 
 def find_proposals(db: Session, statement: str, bindings: Mapping[str, Any]) -> list[Proposal]:
-    """The proposals that a named statement selects."""
+    """Return the proposals that a named statement selects."""
     return [_read_proposal(*row) for row in db.rows(statement, bindings)]
 
 
 def list_outbox(
     db: Session, store: str | None = None, *, after: int = 0, limit: int | None = None
 ) -> list[OutboxEntry]:
-    """The changes that stores have still to write, oldest first."""
+    """Return the changes that stores have not written yet, oldest first."""
     bindings = {"store": store, "after": after, "limit": -1 if limit is None else limit}
     return [_read_outbox_entry(*row) for row in db.rows("outbox_entries", bindings)]
 
@@ -303,7 +303,7 @@ def list_editions(db: Session, tenant: str, limit: int) -> list[Edition]:
 
 
 def bind_filter(filters: Wanted) -> dict[str, Any]:
-    """The parameters of a filter of proposals."""
+    """Return the SQL parameters of a filter of proposals."""
     queue = filters.queue
     return {
         "assignee": None if queue is None else queue.assignee,
@@ -322,7 +322,7 @@ def bind_filter(filters: Wanted) -> dict[str, Any]:
 
 
 def _proposal_row(proposal: Proposal) -> dict[str, Any]:
-    """The row of a proposal; an erase clears the plan, which has what was said."""
+    """Return the row of a proposal; content is only in the columns that an erase clears, as `plan`."""
     plan = replace(proposal, secrets=(), instructions=(), similar=(), decision=None)
     body = replace(proposal, request=None, change=None, features=None, comments=())
     puts = proposal.change.put if proposal.change is not None else ()
@@ -341,7 +341,7 @@ def _proposal_row(proposal: Proposal) -> dict[str, Any]:
 
 
 def _read_proposal(body: str, plan: str | None, state: str, revision: int) -> Proposal:
-    """The proposal in a row; its state and revision are those of the row, which an erase may have changed."""
+    """Read a proposal; state and revision come from their columns, because an erase may have changed them."""
     proposal = replace(loads(Proposal, body), state=State(state), revision=revision)
     if plan is None:
         return proposal
@@ -377,30 +377,30 @@ def _read_outbox_entry(
 
 
 def find_proposed(db: Session, scope: Scope, ids: Iterable[str]) -> frozenset[str]:
-    """Those of the ids about which a proposal of this scope still says something."""
+    """Return those of the ids that a stored proposal of this scope refers to."""
     bindings = bind_scope(scope) | {"ids": json.dumps(list(ids))}
     return frozenset(id for (id,) in db.rows("proposed_memories", bindings))
 
 
 def read_hash_key(db: Session) -> bytes | None:
-    """The key of this database for its hashes; None until one was needed."""
+    """Return this database's key for keyed hashes, or None if it was not created yet."""
     key: bytes | None = db.value("hash_key")
     return None if key is None else bytes(key)
 
 
 def make_hash_key(db: Session, entropy: Entropy) -> bytes:
-    """The key of this database, made now if there is none."""
+    """Return this database's key for keyed hashes; creates it if there is none."""
     if read_hash_key(db) is None:
         db.execute("add_hash_key", (entropy(_KEY_BYTES),))
     return bytes(db.value("hash_key"))
 
 
-# A shorter id is part of too many words that have nothing to do with the user.
+# Shorter user ids are not replaced inside texts: they occur in too many unrelated words.
 _TELLING = 4
 
 
 def _find_owners(db: Session, erased: Iterable[tuple[Scope, str]]) -> set[tuple[Person, str]]:
-    """The users whose memories these are, each with the agent that erased them."""
+    """Return the users who own the erased memories, each with the agent that erased them."""
     owners: set[tuple[Person, str]] = set()
     ids: dict[tuple[str, str], list[str]] = {}
     for scope, id in erased:
@@ -423,15 +423,15 @@ def _find_users(db: Session, tenant: str, ids: Sequence[str]) -> set[str]:
 
 
 def _has_memories(db: Session, tenant: str) -> bool:
-    """Whether this database says which memories of the tenant there are.
+    """Return whether this database lists the memories of the tenant, in the register or in a store.
 
-    The journal of one store elsewhere does not: an erased memory may not have been the last of its user.
+    Without a list, it is unknown whether an erased memory was the last one of its user.
     """
     return bool(db.value("has_register", {"tenant": tenant})) or _sees_memories(db, tenant)
 
 
 def _has_content(db: Session, person: Person, agent: str = "") -> bool:
-    """Whether anything that this user said, or that waits to be written of them, is still kept here."""
+    """Return whether this database still holds content of the user, stored or pending."""
     tenant, user = person
     bindings = {"tenant": tenant, "user": user}
     if _sees_memories(db, tenant):
@@ -444,9 +444,9 @@ def _has_content(db: Session, person: Person, agent: str = "") -> bool:
 
 
 def _rename_person(db: Session, person: Person) -> list[RowKey]:
-    """Put the mark of the user in the place of their id, everywhere but in `ledger_person`.
+    """Replace the user's id by their mark in every table except `ledger_person`.
 
-    Gives the rows that were changed and of which the ledger holds digests.
+    Returns the keys of the changed rows of which the ledger holds digests.
     """
     tenant, user = person
     bindings = {"tenant": tenant, "user": user, "mark": ledger.find_mark(db, person)}
@@ -471,9 +471,9 @@ def _rename_person(db: Session, person: Person) -> list[RowKey]:
 
 
 def forget_person(db: Session, person: Person, drafts: Sequence[Draft]) -> bool:
-    """Rename the user everywhere and write it down; False, and nothing is done, while something is left.
+    """Replace the user's id everywhere and append an entry; False, without a change, while content exists.
 
-    A user whom no row names leaves no entry.
+    If no row contains the id, no entry is appended.
     """
     if _has_content(db, person):
         return False
@@ -485,7 +485,7 @@ def forget_person(db: Session, person: Person, drafts: Sequence[Draft]) -> bool:
 
 
 def _remove_person(db: Session, person: Person) -> None:
-    """Forget whose mark it is: nothing in the database names the user any more."""
+    """Delete the mapping from the mark to the user, the last row that holds the user's id."""
     tenant, user = person
     db.execute("delete_person", {"tenant": tenant, "user": user})
 
@@ -499,7 +499,7 @@ def _rewrite_runs(db: Session, bindings: dict[str, str]) -> None:
 
 
 def _rewrite(text: Any, bindings: dict[str, str]) -> str:
-    """The JSON of an object with the mark wherever the id stood; the names of its fields stay."""
+    """Return the JSON of an object with the id replaced by the mark; its top-level names are unchanged."""
     fields = {
         name: _replace_user(value, bindings["user"], bindings["mark"])
         for name, value in json.loads(text).items()
@@ -523,7 +523,7 @@ def _replace_user(value: Json, user: str, mark: str) -> Json:
 
 
 def _sees_memories(db: Session, tenant: str) -> bool:
-    """Whether the memories are in the same database; if so, those of the tenant can be seen from here."""
+    """Return whether the memories are in this database; if so, make those of the tenant visible."""
     if not db.value("has_memories"):
         return False
     db.see_tenant(tenant)

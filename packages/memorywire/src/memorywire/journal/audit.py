@@ -1,4 +1,4 @@
-"""What an auditor asks of a ledger and the files beside it, in one snapshot of the database."""
+"""Audits of a ledger and its files (verify, export, prove), in one snapshot of the database."""
 
 import json
 import os
@@ -29,7 +29,7 @@ _FORMAT = "memorywire ledger 1"
 
 
 def export_all(db: Session, checkpoints: Sequence[Checkpoint], key: Verifier) -> Iterator[str]:
-    """Every entry, as lines without their newline."""
+    """Yield the lines of an export of all entries, without newlines."""
     yield _header(key, ledger.read_head(db)[0], complete=True)
     yield from _write_checkpoints(checkpoints, _tree(db))
     for row in ledger.read_entries(db):
@@ -39,9 +39,9 @@ def export_all(db: Session, checkpoints: Sequence[Checkpoint], key: Verifier) ->
 def export_some(
     db: Session, chosen: Iterable[Row], checkpoints: Sequence[Checkpoint], key: Verifier
 ) -> Iterator[str]:
-    """These entries, each with the proof that it is in the newest checkpoint; newer ones are left out.
+    """Yield an export of these entries, each with its inclusion proof in the newest checkpoint.
 
-    The checkpoints that handed over from key to key come along, so that any of the keys will do.
+    Newer entries are left out. All key handovers are included, so that any of the keys can verify it.
     """
     newest = max(checkpoints, key=lambda c: c.size)
     tree = _tree(db)
@@ -54,7 +54,7 @@ def export_some(
 
 
 def write_lines(lines: Iterable[str], path: Path) -> int:
-    """Into a file for its owner alone; how many there were."""
+    """Write lines to a file that only its owner can read; return how many there were."""
     handle = open_private(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     with open(handle, "w", encoding="utf-8", newline="\n") as file:
         return sum(1 for line in lines if file.write(f"{line}\n"))
@@ -63,9 +63,9 @@ def write_lines(lines: Iterable[str], path: Path) -> int:
 def verify_export(
     lines: Iterable[str], *, keys: Sequence[Verifier] = (), checkpoints: Sequence[Checkpoint] = ()
 ) -> Report:
-    """Prove an export from its lines alone; without `keys`, by the key that the file itself names.
+    """Verify an export from its lines alone; without `keys`, with the key in the file itself.
 
-    `checkpoints` were stored elsewhere: the file must agree with them too.
+    `checkpoints` come from elsewhere; the file must agree with them too.
     """
     reader = _Reader(iter(lines))
     try:
@@ -75,7 +75,7 @@ def verify_export(
 
 
 class _Unreadable(Exception):
-    """A line that is not what has to stand at its place."""
+    """A line is not valid at its position."""
 
 
 class _Reader(Struct):
@@ -123,7 +123,7 @@ class _Reader(Struct):
         return checkpoints
 
     def _unproven(self, signed: Sequence[Checkpoint]) -> Fault | None:
-        """The first checkpoint that is not shown to grow out of the one before."""
+        """Return a fault for the first checkpoint without a valid consistency proof from the one before."""
         fault = None
         for older, newer in pair_checkpoints(signed):
             line = self._next()
@@ -228,7 +228,7 @@ def _hashes(value: Json) -> list[bytes]:
 
 
 class Examination(Struct, frozen=True, kw_only=True):
-    """The report, the public key it rests on, and how many checkpoints beside it cannot be read."""
+    """The report, the ledger's public key, and how many stored checkpoints cannot be read."""
 
     report: Report
     key: Verifier | None
@@ -237,7 +237,7 @@ class Examination(Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether the ledger is sound, and the state, if it was compared, is what the ledger says."""
+        """Whether the ledger is valid and the state, if compared, matches it."""
         return self.report.ok and (self.state is None or self.state.ok)
 
 
@@ -251,18 +251,18 @@ def examine(
 ) -> Examination:
     """Verify the whole ledger; `saved` checkpoints and pinned `keys` come from outside this machine.
 
-    With `state`, a ledger that is sound is replayed and compared with everything that it speaks of.
+    With `state`, a valid ledger is replayed and compared with the rows of the database.
 
-    A ledger that is in no file has no signer: only its chain can be verified.
+    A ledger without a file has no signer: only its chain can be verified. Raises NotFound without a ledger.
     """
     own = None if signer is None else signer.verifier()
     trusted = keys or ([] if own is None else [own])
     checkpoints, unreadable = ([], 0) if signer is None else signer.load_checkpoints()
-    witnessed = [] if signer is None else signer.witnessed.load_seen()  # of several ledgers, perhaps
+    witnessed = [] if signer is None else signer.witnessed.load_seen()  # may be of several ledgers
     signatures = [*checkpoints, *saved, *(one for one in witnessed if own is None or one.origin == own.name)]
     if ledger.has_ledger(db):
         report = verify(ledger.read_entries(db), signatures, trusted, expected=ledger.read_signed_size(db))
-    elif signatures:  # it was there
+    elif signatures:  # signatures exist, so the ledger was deleted
         report = verify((), signatures, trusted)
     else:
         raise NotFound("this database has no ledger", field="store")
@@ -271,7 +271,7 @@ def examine(
 
 
 def export_entries(db: Session, signer: Signer, filters: Filters | None = None) -> Iterator[str]:
-    """The lines of an export: of all entries, or of those that match, oldest first."""
+    """Return the lines of an export of all or of the matching entries, oldest first; raises NotFound."""
     checkpoints, _ = signer.load_checkpoints()
     key = signer.verifier()
     if key is None or not checkpoints:
@@ -282,7 +282,7 @@ def export_entries(db: Session, signer: Signer, filters: Filters | None = None) 
 
 
 def prove_entry(db: Session, signer: Signer, sequence: int) -> Iterator[str]:
-    """The export of one entry."""
+    """Return the lines of an export of one entry; raises NotFound if it is not signed."""
     checkpoints, _ = signer.load_checkpoints()
     key = signer.verifier()
     row = ledger.find_entry(db, sequence)
@@ -292,9 +292,9 @@ def prove_entry(db: Session, signer: Signer, sequence: int) -> Iterator[str]:
 
 
 def find_contradicted(db: Session, records: Iterable[Record]) -> list[str]:
-    """The ids of memories of which the ledger says that this version said something else.
+    """Return the ids of records whose content differs from the ledger's commitment to their version.
 
-    What it never committed to, or can no longer open, it does not contradict.
+    Records without a commitment, or whose salts were deleted, are not returned.
     """
     return [record.id for record in records if _contradicts(db, record)]
 
@@ -312,7 +312,7 @@ def _opens(db: Session, salted: Salted, record: Record, digest: bytes) -> bool:
 
 
 def _find_commitment(row: Row, record: Record) -> str | None:
-    """The commitment of an entry to a version."""
+    """Return the digest by which an entry commits to a version, or None."""
     for one in row.said.get("commitments", ()):
         if (one["id"], one["version"]) == (record.id, record.version):
             return str(one["digest"])

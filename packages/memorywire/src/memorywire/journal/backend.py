@@ -1,13 +1,13 @@
-"""What the journal needs from a database, and all that it knows about one.
+"""The interface between the journal and a database.
 
 Theory of operation. The rules of the journal (what an act writes, how the ledger is chained, what an erase
 removes) exist once, as functions of a `Session`. A session is one transaction. It executes statements by
-name: each backend has .sql files with SQL of its own under every name, with the same
-parameters and the same columns in both. No function above a backend contains SQL or names a driver, and no
-backend contains a rule.
+name: each backend has .sql files with a statement in its dialect for every name, with the same parameters
+and the same columns in both. No function above a backend contains SQL or names a driver, and no backend
+contains a rule.
 
 A `JournalBackend` runs such functions ("works") in transactions. The backend for SQLite (`journal.sqlite`)
-runs them on the writer's thread of the file, many to one transaction of the disk. The backend for Postgres
+runs them on the file's writer thread, several in one disk transaction. The backend for Postgres
 (in the package memorywire-postgres) runs each on a thread, and each of its statements on the event loop that
 owns the connection. A backend that shares its database with a store can commit a change of that store in
 the same transaction as the act.
@@ -28,11 +28,11 @@ Bindings: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
 
 class StoredVersion(Struct, kw_only=True):
-    """A version of a memory as the database has it, for a comparison with the ledger.
+    """A version of a memory as stored in the database, for a comparison with the ledger.
 
-    `is_in_place` is False where the row does not stand where its change put it, `is_blank` where an erased
-    version has none of its columns left. `read` gives the record, or raises for a row that cannot be one;
-    `is_indexed` tells whether everything that was derived from the record for searches and filters fits it.
+    `is_in_place` is False if the row is not at the position where its change put it, `is_blank` is True if
+    all content columns are empty, as after an erase. `read` returns the record or raises for an invalid row;
+    `is_indexed` returns whether all index data of the record, for searches and filters, is correct.
     """
 
     tenant: str
@@ -56,19 +56,19 @@ class Session(Protocol):
     """One transaction of a journal's database, used by one thread at a time."""
 
     def rows(self, statement: str, bindings: Bindings = ()) -> list[Row]:
-        """All rows that the named statement returns."""
+        """Return all rows of the named statement."""
         ...
 
     def stream(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
-        """The same rows one by one, for results that may not fit into memory."""
+        """Yield the same rows one by one, for results that may not fit into memory."""
         ...
 
     def row(self, statement: str, bindings: Bindings = ()) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         ...
 
     def value(self, statement: str, bindings: Bindings = ()) -> Any:
-        """The first column of the first row, or None."""
+        """Return the first column of the first row, or None."""
         ...
 
     def execute(self, statement: str, bindings: Bindings = ()) -> int:
@@ -80,13 +80,11 @@ class Session(Protocol):
         ...
 
     def lock_ledger(self) -> None:
-        """Wait until no other transaction can append to the ledger: its numbers have no gaps."""
+        """Lock the ledger against appends of other transactions, so that its numbers have no gaps."""
         ...
 
     def see_tenant(self, tenant: str) -> None:
-        """Let this transaction see the memories of the tenant, where the database shows one tenant at a
-        time.
-        """
+        """Let this transaction see the memories of the tenant, if the database shows one at a time."""
         ...
 
     def see_all_tenants(self) -> None:
@@ -94,7 +92,7 @@ class Session(Protocol):
         ...
 
     def stored_versions(self, memories: Iterable[tuple[str, str]] | None = None) -> Iterator[StoredVersion]:
-        """The versions of the store in this database: of all memories, or of these tenants and ids."""
+        """Yield the versions of the store in this database: of all memories, or of these (tenant, id)."""
         ...
 
     def schedule_scrub(self) -> None:
@@ -102,12 +100,12 @@ class Session(Protocol):
         ...
 
     def execute_script(self, script: str) -> None:
-        """Execute a script of several statements, as a migration is."""
+        """Execute a script of several statements, such as a migration."""
         ...
 
     @property
     def migrations(self) -> Sequence[tuple[int, str]]:
-        """The numbered scripts that make the tables of the journal, in order."""
+        """The numbered scripts that create the tables of the journal, in order."""
         ...
 
 
@@ -115,22 +113,22 @@ Work: TypeAlias = Callable[[Session], T]
 
 
 class Buffer(Protocol):
-    """Rows collected in memory, which a backend writes with its next transaction, or after a moment."""
+    """Rows collected in memory; a backend writes them with its next transaction, or after a short delay."""
 
     def __bool__(self) -> bool:
-        """Whether anything waits to be written."""
+        """Return whether rows wait to be written."""
         ...
 
     def write(self, db: Session) -> None:
-        """Write all of it; `settle` or `give_back` follows."""
+        """Write all rows; the backend then calls `settle` or `give_back`."""
         ...
 
     def settle(self) -> None:
-        """Forget what was written, because it is on the disk."""
+        """Drop the written rows, because they are on disk."""
         ...
 
     def give_back(self) -> None:
-        """Keep what was written for the next attempt, because the transaction failed."""
+        """Keep the rows for the next attempt, because the transaction failed."""
         ...
 
 
@@ -139,9 +137,9 @@ class JournalBackend(Protocol):
 
     @property
     def path(self) -> Path | None:
-        """The file beside which the signing key, the checkpoints and the recall log buffer are.
+        """The file next to which the signing key, the checkpoints and the recall log buffer are.
 
-        None without one.
+        None if there is no such file.
         """
         ...
 
@@ -150,7 +148,7 @@ class JournalBackend(Protocol):
 
     @property
     def writable(self) -> bool:
-        """Whether the database can be written now, also if that has changed since it was opened."""
+        """Whether the database can be written now, even if that has changed since it was opened."""
         ...
 
     @property
@@ -159,15 +157,15 @@ class JournalBackend(Protocol):
         ...
 
     def shares(self, store: object) -> bool:
-        """Whether the store is in this database, so that its changes can be committed with an act."""
+        """Return whether the store is in this database, so that its changes can be committed with an act."""
         ...
 
     async def read(self, work: Work[T]) -> T:
-        """The result of `work` in one snapshot; it may be called twice."""
+        """Run `work` in one snapshot and return its result; `work` may be called twice."""
         ...
 
     async def write(self, work: Work[T]) -> T:
-        """The result of `work`, once what it wrote is durable; it may be called twice."""
+        """Run `work`, return its result when its writes are durable; `work` may be called twice."""
         ...
 
     async def commit(
@@ -175,25 +173,25 @@ class JournalBackend(Protocol):
     ) -> list[int | Exception]:
         """Apply changes to the store in this database, in order, each in one transaction with its act.
 
-        `write` writes the acts of the changes with these indexes. Gives the commit sequence of each change,
-        or the error that kept it from being committed, which concerns this change alone.
+        `write` writes the acts of the changes with these indexes. Returns the commit sequence of each
+        change, or the error that prevented its commit; an error affects only its own change.
         """
         ...
 
     async def write_at_once(self, work: Work[None]) -> bool:
-        """Do a work that can be done later; False when it would have to wait for another writer now."""
+        """Run `work` unless that has to wait for another writer; return whether it ran."""
         ...
 
     def add_buffer(self, buffer: Buffer) -> None:
-        """Write what this buffer collects with the next transaction, after a moment, or at close."""
+        """Write this buffer with the next transaction, after a short delay, or at close."""
         ...
 
     def collect(self, add: Callable[[], None]) -> None:
-        """Let a buffer collect more; raises StoreUnavailable when the backend is closed or read-only."""
+        """Call `add`, which fills a buffer; raises StoreUnavailable if the backend is closed or read-only."""
         ...
 
     def hurry(self) -> None:
-        """Wait a second at most for other processes from now on, because this process is closing."""
+        """Wait at most a second for other processes from now on, because this process is closing."""
         ...
 
     @property
@@ -202,7 +200,7 @@ class JournalBackend(Protocol):
         ...
 
     async def wait_for_news(self, heard: int, seconds: float) -> None:
-        """Wait until more than `heard` commits are announced; `seconds` where none are."""
+        """Wait until more than `heard` commits are announced, or `seconds` if the database announces none."""
         ...
 
     async def close(self) -> None: ...
@@ -212,19 +210,19 @@ class JournalBackend(Protocol):
 class SupportsJournal(Protocol):
     """A store whose database can hold the journal as well, so that a change and its act are one transaction.
 
-    The store for SQLite needs none of this: its file is the journal's.
+    The SQLite store does not implement this: it shares its file with the journal.
     """
 
     async def open_journal(
         self, beside: Path | None, is_current: Work[bool], bring_up_to_date: Work[None]
     ) -> JournalBackend:
-        """The backend in this store's database, with current tables.
+        """Return the backend in this store's database, with current tables.
 
-        The files that this machine has of a journal go beside the file `beside`; without one there are none.
+        Local files of the journal are created next to the file `beside`; without it there are none.
         """
         ...
 
 
 def bind_scope(scope: Scope) -> dict[str, Any]:
-    """The parameters of a scope."""
+    """Return the SQL parameters of a scope."""
     return {"tenant": scope.tenant, "agent": scope.agent, "user": scope.user}

@@ -1,4 +1,4 @@
-"""Definitions of backends and which agents they serve; nothing is changed, only added or retired."""
+"""Definitions of backends and the agents bound to them; definitions are only added or retired."""
 
 import hashlib
 import json
@@ -15,19 +15,19 @@ from memorywire.model.errors import Conflict, NotFound
 
 
 def hash_definition(definition: Definition) -> str:
-    """The name of a definition by its content: equal for equal definitions, wherever they were made."""
+    """Return the content hash of a definition; equal definitions have equal hashes on every machine."""
     return f"sha256:{hashlib.sha256(canonical_bytes(definition.document())).hexdigest()}"
 
 
 class Definitions:
-    """The definitions of a journal, and which agent is bound to which; every change is in the ledger."""
+    """The definitions of a journal and the agents bound to them; the ledger records every change."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._backend = journal.backend
 
     async def find(self, tenant: str, name: str) -> Edition:
-        """The edition of that digest, or the newest of that name that is not retired; raises NotFound."""
+        """Return the edition with that digest, or the newest active one of that name; raises NotFound."""
         every = await self.list_editions(tenant)
         editions = [one for one in every if one.digest == name]
         editions = editions or [
@@ -40,19 +40,19 @@ class Definitions:
         return editions[-1]
 
     async def list_editions(self, tenant: str | None) -> list[Edition]:
-        """All editions of a tenant, or of every tenant, each with the agents it serves."""
+        """Return all editions of a tenant, or of every tenant, each with the agents bound to it."""
         return await self._backend.read(partial(_list_editions, tenant=tenant))
 
     async def list_bindings(self, tenant: str | None) -> list[tuple[str, str, str]]:
-        """(tenant, agent, digest) of every agent that is bound."""
+        """Return (tenant, agent, digest) of every bound agent."""
         return await self._backend.read(partial(_list_bindings, tenant=tenant))
 
     async def add(self, edition: Edition, entry: Entry) -> None:
-        """Add the edition, unless the newest of its name is the same and not retired."""
+        """Add the edition, unless the newest one of its name is equal and not retired."""
         await self._write(partial(_add, edition=edition), entry)
 
     async def retire(self, edition: Edition, at: int, entry: Entry) -> None:
-        """Let no agent be bound to it any more; raises Conflict for an edition that still serves one."""
+        """Prevent new bindings to the edition; raises Conflict while an agent is bound to it."""
         if edition.agents:
             raise Conflict(
                 f"it still serves {edition.agents[0]}",
@@ -76,7 +76,7 @@ class Definitions:
         await self._write(lambda db: db.execute("bind", row), entry)
 
     async def unbind(self, tenant: str, agent: str, entry: Entry) -> None:
-        """End the agent's binding; raises NotFound when it has none."""
+        """Remove the agent's binding; raises NotFound if it has none."""
         if all(name != agent for _, name, _ in await self.list_bindings(tenant)):
             raise NotFound("this agent is not bound", field="agent_id")
         await self._write(lambda db: db.execute("unbind", {"tenant": tenant, "agent": agent}), entry)

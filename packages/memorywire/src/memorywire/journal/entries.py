@@ -1,4 +1,4 @@
-"""An entry of the ledger: what was done, by whom, to what; and commitments to content, never content."""
+"""Ledger entries: operation, actor, subject and commitments to content, but never the content."""
 
 import hashlib
 import math
@@ -16,18 +16,18 @@ from memorywire.model.errors import InvalidRequest
 from memorywire.model.ids import Entropy
 from memorywire.model.record import Json, MemoryType, Record, Scope, Standing, Trust
 
-_SAME = frozenset({str, int, bool, type(None), Raw, MemoryType, Standing, Trust})  # spelt as RFC 8785 does
+_SAME = frozenset({str, int, bool, type(None), Raw, MemoryType, Standing, Trust})  # encoded as in RFC 8785
 _encode = Encoder(order="sorted").encode
-# Between these, the shortest digits that Python prints are those of ECMAScript.
+# Between these limits, Python's repr of a float has the same digits as ECMAScript's.
 _PLAIN_FROM, _PLAIN_BELOW = 1e-4, 1e16
 _LONGEST_WHOLE, _SMALLEST_POINT = 21, -6
 
 
 def canonical_bytes(value: Json) -> bytes:
-    """The one text of a value, in UTF-8: what the journal hashes and signs.
+    """Return the canonical JSON of a value, in UTF-8, for hashes and signatures.
 
-    Integers keep all their digits, where RFC 8785 would round beyond 2**53. A Struct is taken as it is: its
-    fields must be in alphabetical order and hold text, integers, Raw JSON or Structs of such fields.
+    Integers keep all their digits, unlike RFC 8785, which rounds beyond 2**53. A Struct is encoded unchanged:
+    its fields must be in alphabetical order and hold text, integers, Raw JSON or Structs of such fields.
     Raises InvalidRequest for a lone surrogate or a number that is not finite.
     """
     try:
@@ -37,21 +37,21 @@ def canonical_bytes(value: Json) -> bytes:
 
 
 def canonical(value: Json) -> str:
-    """The same as text."""
+    """Return the canonical JSON of a value as text."""
     return canonical_bytes(value).decode()
 
 
 def _to_canonical(value: Json) -> Json:
-    """The value in a form that msgspec spells canonically.
+    """Return the value in a form that msgspec encodes canonically.
 
-    It writes floats differently, and sorts keys that are not ASCII by another order: those become Raw text.
+    msgspec formats floats and sorts non-ASCII keys differently, so those are encoded here, as Raw.
     """
     kind = type(value)
     if kind in _SAME:
         return value
     if kind is dict or isinstance(value, Mapping):
         members = {}
-        for name, inner in value.items():  # a call for each text or number would take most of the time
+        for name, inner in value.items():  # a call per value would take most of the time
             members[name] = inner if type(inner) in _SAME else _to_canonical(inner)
         if "".join(members).isascii():
             return members
@@ -75,7 +75,7 @@ def _encode_number(value: float) -> str:
 
 
 def _ecmascript(value: Decimal) -> str:
-    """Number::toString of ECMA-262: `point` is where the decimal point stands among the digits."""
+    """Number::toString of ECMA-262; `point` is the position of the decimal point in the digits."""
     parts = value.as_tuple()
     digits = "".join(map(str, parts.digits))
     point = len(digits) + int(parts.exponent)
@@ -92,12 +92,12 @@ _MARK_DIGITS = _DIGITS = 32
 
 
 def _default(field: FieldInfo) -> object:
-    """What a field of a record is when nothing was said of it."""
+    """Return the default value of a field of a record."""
     return field.default if field.default_factory is NODEFAULT else field.default_factory()
 
 
 _FIELDS, _DEFAULTS = Record.__struct_fields__, tuple(map(_default, fields(Record)))
-_NOT_HASHED = frozenset({"scope", "recalled_at"})  # its parts are; the whole does not belong to a version
+_NOT_HASHED = frozenset({"scope", "recalled_at"})  # the parts of the scope are hashed instead
 
 
 class Content(Struct, frozen=True, kw_only=True, gc=False):
@@ -109,10 +109,10 @@ class Content(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
-    """One thing that was done. `details` name ids, counts, scores and reasons, never what a memory says.
+    """One operation. `details` has ids, counts, scores and reasons, never the content of a memory.
 
-    `subject` is the id of the change, proposal or recall; `kind` says how it ended (committed, staged,
-    refused, ...). `contents` are committed to by salted digest.
+    `subject` is the id of the change, proposal or recall; `kind` is the outcome (committed, staged,
+    refused, ...). The entry commits to `contents` by salted digests.
     """
 
     at: int
@@ -143,10 +143,10 @@ class Commitment(Struct, frozen=True, gc=False):
 
 
 class Body(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An entry as it is hashed and kept, in the alphabetical order of its canonical text.
+    """An entry as it is hashed and stored; the fields are in alphabetical order, as in its canonical text.
 
     The transaction adds the sequence number, the mark of the person that the entry is about, and in `state`
-    the digests of the rows that it changed.
+    the digests of the changed rows.
     """
 
     actor: str
@@ -164,20 +164,20 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
 
 class Draft(Struct, frozen=True, gc=False):
-    """An entry without what only the transaction knows; `person` is a tenant and one of its users."""
+    """An entry without the fields that the transaction adds; `person` is (tenant, user)."""
 
     body: Body
     salts: tuple[Salt, ...]
     person: tuple[str, str] | None = None
 
     def complete(self, sequence: int, mark: str | None = None, state: Json = None) -> str:
-        """The canonical text; `mark` stands for the person, `state` holds the digests of rows."""
+        """Return the canonical text; `mark` replaces the person, `state` holds the digests of rows."""
         raw = None if state is None else Raw(canonical_bytes(state))
         return canonical_bytes(replace(self.body, seq=sequence, person=mark, state=raw)).decode()
 
 
 def build_draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
-    """Do all work that needs no database, so that little is left for the transaction.
+    """Build the parts of an entry that need no database, so that the transaction is short.
 
     Raises InvalidRequest for details that have no canonical text.
     """
@@ -201,18 +201,18 @@ def build_draft(entry: Entry, entropy: Entropy = os.urandom) -> Draft:
 
 
 def commitment(salt: bytes, digest: bytes) -> str:
-    """The salted digest that the ledger keeps; it tells nothing without both the content and the salt."""
+    """Return the salted digest for the ledger; it can only be checked with both the content and the salt."""
     return hashlib.sha256(salt + digest).hexdigest()
 
 
 def mark_of(salt: bytes, tenant: str, user: str) -> str:
-    """What the ledger calls a user: a commitment to the id, which says nothing without the salt."""
+    """Return the ledger's mark of a user: a commitment to the id, which reveals nothing without the salt."""
     digest = hashlib.sha256(canonical_bytes([tenant, user])).digest()
     return commitment(salt, digest)[:_MARK_DIGITS]
 
 
 def contents_of(change: Change) -> tuple[Content, ...]:
-    """What a change says: each version that it begins."""
+    """Return the versions that a change begins, with their digests."""
     contents = []
     for put in change.put:
         record = put.record
@@ -221,7 +221,7 @@ def contents_of(change: Change) -> tuple[Content, ...]:
 
 
 def record_digest(record: Record) -> bytes:
-    """The digest of everything a version says and of its scope.
+    """Return the digest of all fields of a version and of its scope.
 
     Fields with their default value are left out, so that a field added later changes no older digest.
     """
@@ -238,9 +238,9 @@ def record_digest(record: Record) -> bytes:
 def digests_beside(
     about: str | None, key: str | None, reason: str | None, fingerprint: str | None
 ) -> dict[str, Json]:
-    """Digests of what a change holds beside its versions."""
+    """Return digests of the fields that a change has besides its versions."""
     digests: dict[str, Json] = {"digest": _digest([about, key, reason])}
-    if reason is not None:  # an erase removes it, and the rest can still be compared
+    if reason is not None:  # an erase removes the reason; the other fields can still be compared
         digests["unreasoned"] = _digest([about, key, None])
     return digests if fingerprint is None else digests | {"fingerprint": _digest(fingerprint)}
 

@@ -1,6 +1,6 @@
-"""Conversations that wait to be read for facts.
+"""The queue of conversations from which facts are to be extracted.
 
-Stored before they are acknowledged, deleted once they were read.
+They are stored before they are acknowledged, and deleted after extraction.
 """
 
 import json
@@ -20,14 +20,14 @@ _OUTCOME = ("memories", "held", "turns", "forgotten")
 
 
 class IngestQueue:
-    """The conversations of a journal that wait for an extractor."""
+    """The conversations of a journal that wait for extraction."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._backend = journal.backend
 
     async def add(self, event: Event, entry: Entry) -> None:
-        """Store a conversation until an extractor has read it, with its entry in the ledger."""
+        """Store a conversation until facts are extracted from it, and append its ledger entry."""
         row = bind_scope(event.scope) | {
             "id": event.id,
             "caller": event.caller,
@@ -44,23 +44,23 @@ class IngestQueue:
         return None if row is None else _read_event(row)
 
     async def lease(self, now: int, until: int) -> Event | None:
-        """The next one that is due, which no other process gets before `until`."""
+        """Reserve the next due conversation until `until` and return it, or None."""
         return await self._backend.write(partial(_lease, now=now, until=until))
 
     async def set_facts(self, id: str, facts: Sequence[Fact]) -> None:
-        """Store the facts of a conversation: a retry need not read it again, and would not find others."""
+        """Store the facts of a conversation, so that a retry uses the same facts without a new extraction."""
         row = {"id": id, "facts": json.dumps({_FACTS: list(map(dump, facts))})}
         await self._backend.write(lambda db: db.execute("set_ingest_facts", row))
 
     async def postpone(self, id: str, *, tries: int, due_at: int, error: str) -> None:
-        """Note that reading failed; it is tried again at `due_at`."""
+        """Store that extraction failed; it is retried at `due_at`."""
         row = {"id": id, "tries": tries, "due_at": due_at, "error": error}
         await self._backend.write(lambda db: db.execute("postpone_ingest", row))
 
     async def end(self, event: Event, *, drop_before: int) -> None:
-        """Note that a conversation was read or given up; its words are deleted.
+        """Store the outcome of a conversation, extracted or given up, and delete its text.
 
-        Events that have ended and began before `drop_before` are forgotten.
+        Also deletes ended events that began before `drop_before`.
         """
         outcome = {name: getattr(event, name) for name in _OUTCOME}
         facts = json.dumps(outcome)

@@ -1,8 +1,8 @@
-"""The journal of a memory: what must not be lost about changes, and never the memories themselves.
+"""The journal of a memory: durable records about its changes, but never the memories themselves.
 
-`Journal` has the verbs. Other subjects that are rows of the same database have classes of their own over a
-journal: `operators`, `webhooks`, `definitions`, `ingest_queue`, `runs`. A backend (`journal.backend`) runs
-the transactions.
+`Journal` is the interface. Other tables of the same database have separate classes that take a journal:
+`operators`, `webhooks`, `definitions`, `ingest_queue`, `runs`. A backend (`journal.backend`) runs the
+transactions.
 """
 
 import asyncio
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 
 class Queue(Struct, frozen=True, kw_only=True):
-    """How many wait, and since when the first of them does."""
+    """The number of waiting items, and the time since which the oldest one waits (None if there is none)."""
 
     count: int = 0
     since: int | None = None
 
     def age(self, now: int) -> float:
-        """How many seconds the first has waited; 0 when nothing waits."""
+        """Return how many seconds the oldest item has waited; 0 when nothing waits."""
         return 0.0 if self.since is None else max(0, now - self.since) / 1000
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """Of all tenants together: entries of the ledger, those not signed yet, waiting proposals,
-    outbox entries of each store, webhooks whose last try failed, and events that were given up."""
+    """Counts over all tenants: ledger entries, unsigned entries, waiting proposals, outbox entries per
+    store, webhooks whose last delivery failed, and dead letters (events whose delivery was given up)."""
 
     entries: int
     unsigned: Queue
@@ -73,19 +73,19 @@ def read_status(db: Session) -> Status:
 
 T = TypeVar("T")
 
-_LAST_SECONDS = 0.5  # to wait for another process that signs, when this one ends
-EVERY_AGENT = "*"  # in the ledger: what concerns no single agent
-_CHECK_EVERY = 64  # writes between two checks whether a signature is due
+_LAST_SECONDS = 0.5  # how long `close` waits for another process that is signing
+EVERY_AGENT = "*"  # the agent of ledger entries that are about no single agent
+_CHECK_EVERY = 64  # number of writes between two checks whether a signature is due
 
 
 class Journal:
     """The ledger, proposals, outbox, rules, register and recall log of a memory, in one database.
 
-    `signer` signs the ledger; a journal that is in no file has none.
+    `signer` signs the ledger; it is None for a journal without a file.
     """
 
     def __init__(self, backend: JournalBackend, *, signer: Signer | None, clock: Clock) -> None:
-        """The tables must be there already: `open_journal` creates them."""
+        """Use a database whose tables exist already; `open_journal` creates them."""
         self.backend = backend
         self.signer = signer
         self._clock = clock
@@ -97,7 +97,7 @@ class Journal:
         backend.add_buffer(self._buffer)
 
     async def write(self, act: Act, change: Change | None = None) -> int:
-        """Commit an act, and the change with it, which only a store that shares can have; its sequence."""
+        """Commit an act, with `change` if its store shares this database; return the commit sequence or 0."""
         if change is not None:
             [result] = await self.commit([act], [change])
             if isinstance(result, Exception):
@@ -111,9 +111,9 @@ class Journal:
         return 0
 
     def commit(self, several: Sequence[Act], changes: Sequence[Change]) -> Awaitable[list[int | Exception]]:
-        """Commit each change with its act, in order: the commit sequence of each, or what stood in its way.
+        """Commit each change with its act, in order; return for each its commit sequence or its error.
 
-        An error concerns its change alone. Only a store that shares can have the changes.
+        An error affects only its own change. The store of the changes must share this database.
         """
         self._count(len(changes))
         if any(map(attrgetter("erased"), several)):
@@ -129,9 +129,9 @@ class Journal:
     async def write_with_entry(
         self, work: Work[T], entry: Entry, changed: Work[Sequence[RowKey]] = lambda _: ()
     ) -> T:
-        """The result of `work`, with an entry about it and the digests of the rows that it `changed`.
+        """Run `work`, append its entry with the digests of the rows it `changed`, and return its result.
 
-        A work that gives False did nothing, and gets no entry.
+        A result of False means that `work` changed nothing: then no entry is appended.
         """
         draft = build_draft(entry)
 
@@ -146,7 +146,7 @@ class Journal:
         return result
 
     def _count(self, writes: int) -> None:
-        """Count what was written, and have it signed now and then."""
+        """Count writes, and every `_CHECK_EVERY` writes start a task that signs the ledger if that is due."""
         checks = self._writes // _CHECK_EVERY
         self._writes += writes
         idle = self._signing is None or self._signing.done()
@@ -154,23 +154,23 @@ class Journal:
             self._signing = asyncio.create_task(ledger.sign_if_due(self.backend, self.signer, self._clock()))
 
     async def sign(self, *, rotate: bool = False) -> str | None:
-        """Sign the ledger as it is; the note, or None when there is nothing to sign or no signer.
+        """Sign the current ledger; return the note, or None if the ledger is empty or there is no signer.
 
-        With `rotate` the signer goes on with a new key.
+        With `rotate`, the signer switches to a new key.
         """
         return None if self.signer is None else await ledger.sign(self.backend, self.signer, rotate=rotate)
 
     async def audit(self, work: Work[T]) -> T:
-        """The result of a function of `journal.audit` in one snapshot, once all recalls are in the ledger."""
+        """Run a function of `journal.audit` in one snapshot, after all buffered recalls are in the ledger."""
         await self.settle()
         return await self.backend.read(work)
 
     def note_recall(self, recall: RecallNote) -> None:
-        """Add to the recall log: safe against the end of this process at once, in the ledger soon after."""
+        """Add a recall to the buffer, which survives a crash of the process; the ledger gets it soon."""
         self.backend.collect(partial(self._buffer.add, recall))
 
     async def settle(self) -> None:
-        """Wait until everything noted so far is in the ledger."""
+        """Wait until all recalls noted so far are in the ledger."""
         if self._buffer:
             await self.backend.write(_do_nothing)
 
@@ -185,11 +185,11 @@ class Journal:
         return int(await self._value("count_proposals", acts.bind_filter(filters)))
 
     async def list_overdue(self, now: int) -> list[Proposal]:
-        """Proposals that waited too long."""
+        """Return the waiting proposals whose deadline has passed."""
         return await self._find_proposals("overdue_proposals", now=now)
 
     async def list_expired_early(self, now: int) -> list[Proposal]:
-        """Proposals that were closed as expired, and would not be yet by this clock."""
+        """Return proposals that were closed as expired although `now` is before their deadline."""
         return await self._find_proposals("proposals_expired_early", now=now)
 
     async def find_by_key(self, scope: Scope, key: str) -> Proposal | None:
@@ -197,11 +197,11 @@ class Journal:
         return await self._find_proposal("proposal_by_key", **bind_scope(scope), key=key)
 
     async def find_waiting(self, scope: Scope, digest: str) -> Proposal | None:
-        """The waiting proposal of exactly this scope that would put the same words."""
+        """Return the waiting proposal of exactly this scope that would put the same words."""
         return await self._find_proposal("waiting_proposal_by_digest", **bind_scope(scope), digest=digest)
 
     async def read_words_key(self) -> bytes:
-        """The key under which words are digested; made when it is first needed."""
+        """Return the key for the digests of words; creates it on first use."""
         key = await self.backend.read(acts.read_hash_key)
         if key is not None:
             return key
@@ -217,16 +217,16 @@ class Journal:
         return frozenset(bytes(digest) for (digest,) in await self._rows("rejected_words"))
 
     async def find_proposed(self, scope: Scope, ids: Sequence[str]) -> frozenset[str]:
-        """Those of the ids that a proposal of this scope, decided or not, still says something about."""
+        """Return those of the ids that a stored proposal of this scope, decided or not, refers to."""
         return await self.backend.read(partial(acts.find_proposed, scope=scope, ids=ids))
 
     async def drop_queries(self, before: int) -> None:
-        """Forget what recalls before that moment asked; that they were made stays known."""
+        """Delete the query texts of recalls before that time; the recalls themselves stay in the log."""
         if await self._value("old_queries", {"before": before}):
             await self.backend.write(partial(recall_log.drop_queries, before=before))
 
     async def verify_state(self) -> "StateReport":
-        """Compare the state with the ledger as far as it is due, and remember how far that was."""
+        """Compare the part of the state that is due with the ledger, and store how far the comparison got."""
         from memorywire.journal.state import keep_verified, verify_state
 
         await self.settle()
@@ -237,7 +237,7 @@ class Journal:
         return report
 
     async def forget_person(self, person: Person, *, actor: str, at: int) -> bool:
-        """Take the id of a user out of every row that stays; False while something they said is kept."""
+        """Replace a user's id by a mark in all rows; False, and no change, while content of theirs exists."""
         await self.settle()
         scope = Scope(agent=EVERY_AGENT, user=person[1], tenant=person[0])
         entry = Entry(at=at, operation="erase", scope=scope, actor=actor, kind="renamed")
@@ -250,19 +250,19 @@ class Journal:
     async def list_outbox(
         self, store: str | None = None, *, after: int = 0, limit: int | None = None
     ) -> list[OutboxEntry]:
-        """The outbox: changes that stores have still to write, oldest first, behind the position `after`."""
+        """Return the changes that stores have not written yet, oldest first, after position `after`."""
         return await self.backend.read(partial(acts.list_outbox, store=store, after=after, limit=limit))
 
     async def find_lagging(self, left: int) -> frozenset[str]:
-        """The stores with an outbox entry that failed before, or is pending since before `left`."""
+        """Return the stores with an outbox entry that has failed, or that is pending since before `left`."""
         return frozenset(store for (store,) in await self._rows("lagging_stores", {"left": left}))
 
     async def find_registered(self, tenant: str, ids: Sequence[str]) -> Mapping[str, Known]:
-        """What the register says of these memories; a memory that it does not have is left out."""
+        """Return the register's rows of these memories; ids that are not registered are left out."""
         return await self.backend.read(partial(acts.find_registered, tenant=tenant, ids=ids))
 
     async def find_edition(self, tenant: str) -> Edition | None:
-        """The rules of a tenant in force, if a person ever gave it any."""
+        """Return the rules of a tenant that are in force, or None if none were ever set."""
         editions = await self.backend.read(partial(acts.list_editions, tenant=tenant, limit=1))
         return next(iter(editions), None)
 
@@ -270,14 +270,14 @@ class Journal:
         return await self.backend.read(partial(acts.list_editions, tenant=tenant, limit=-1))
 
     async def list_ruled(self, tenant: str, rule: str) -> Sequence[tuple[Scope, str]]:
-        """The changes of a tenant that this rule let pass, newest first."""
+        """Return the changes of a tenant that this rule let pass, newest first."""
         rows = await self._rows("ruled_changes", {"tenant": tenant, "rule": rule})
         return [
             (Scope(tenant=tenant, agent=agent, user=user), change) for tenant, agent, user, change in rows
         ]
 
     async def list_loans(self, tenant: str) -> Sequence[acts.Loan]:
-        """Borrower, lender and id of every grant that was ever given in the tenant."""
+        """Return (borrower, lender, id) of every grant that was ever given in the tenant."""
         rows = await self._rows("loans", {"tenant": tenant})
         return [(borrower, lender, id) for borrower, lender, id in rows]
 
@@ -296,9 +296,9 @@ class Journal:
         before: str | None = None,
         limit: int,
     ) -> list[RecallNote]:
-        """The newest recalls, before the one of that id.
+        """Return the newest recalls, those before the recall with the id `before` if given.
 
-        Only those that handed out `memory`, and of the session, run and trace of `origin`, if named.
+        `memory` selects recalls that returned this memory, `origin` a session, run and trace.
         """
         await self.settle()
         quoted = None if memory is None else json.dumps(memory)
@@ -309,7 +309,7 @@ class Journal:
     async def count_recalled(
         self, tenant: str, since: int, *, agent: str | None = None, caller: str | None = None
     ) -> list[tuple[int, int]]:
-        """When an agent's recalls, or a caller's, handed memories out since then, and how many; in order."""
+        """Return (time, number of hits) of the recalls by an agent or a caller since then, oldest first."""
         await self.settle()
         filters = {"tenant": tenant, "agent": agent, "caller": caller, "since": since}
         return [(at, count) for at, count in await self._rows("recall_counts", filters)]
@@ -319,7 +319,7 @@ class Journal:
         return [row.said for row in await self.find_entries_about(tenant, subject)]
 
     async def find_entries_about(self, tenant: str, subject: str) -> list[Row]:
-        """As `find_entries`, as rows of the ledger."""
+        """Like `find_entries`, but return rows of the ledger."""
         await self.settle()
         return await self.backend.read(partial(ledger.find_entries_about, tenant=tenant, subject=subject))
 
@@ -337,9 +337,7 @@ class Journal:
         return await self.backend.read(partial(ledger.find_entry, sequence=sequence))
 
     async def count_operations_by_day(self, tenant: str, newest: int) -> list[tuple[int, str, int]]:
-        """How often each operation is among the newest entries, as (days since the epoch, operation,
-        count).
-        """
+        """Count the operations among the newest entries, as (days since the epoch, operation, count)."""
         return await self.backend.read(partial(ledger.count_operations_by_day, tenant=tenant, newest=newest))
 
     async def read_last_sequence(self) -> int:
@@ -347,11 +345,11 @@ class Journal:
         return await self.backend.read(ledger.read_last_sequence)
 
     async def find_events(self, after: int, *, tenant: str | None, limit: int) -> tuple[list[Event], int]:
-        """The next events behind an entry, and where to go on."""
+        """Return the next events after an entry, and the sequence number to continue from."""
         return await self.backend.read(partial(ledger.find_events, after=after, tenant=tenant, limit=limit))
 
     async def read_status(self) -> Status:
-        """How much waits, and since when, of all tenants together."""
+        """Return the counts of waiting items of all tenants together; see `Status`."""
         return await self.backend.read(read_status)
 
     async def list_tenants(self) -> list[str]:
@@ -359,7 +357,7 @@ class Journal:
         return await self.backend.read(ledger.list_tenants)
 
     async def count_waiting(self, tenant: str) -> Mapping[str, int]:
-        """How many proposals of each agent wait for a person; agents without any are left out."""
+        """Count the proposals of each agent that wait for review; agents without any are left out."""
         rows = await self._rows("waiting_by_agent", {"tenant": tenant})
         return {str(agent): int(count) for agent, count in rows}
 
@@ -369,14 +367,14 @@ class Journal:
         return self.backend.heard
 
     async def wait_for_news(self, heard: int, seconds: float) -> None:
-        """Wait until more than `heard` is announced; `seconds` where nothing is."""
+        """Wait until more than `heard` commits are announced, or `seconds` if the database announces none."""
         await self.backend.wait_for_news(heard, seconds)
 
     async def close(self) -> None:
-        """Write what is in the buffer and sign what is not signed; a shared file is closed by its store.
+        """Write the buffer and sign unsigned entries; the store that shares a file closes that file.
 
-        Every caller has its answer already, so nothing fails here: recalls that cannot be written stay in the
-        buffer's file for the next process, and entries that cannot be signed are signed with the next ones.
+        Store errors are suppressed, since every caller already has its answer: recalls that cannot be written
+        stay in the buffer's file for the next process, and unsigned entries are signed with the next ones.
         """
         self.backend.hurry()
         if self._signing is not None:
@@ -404,4 +402,4 @@ class Journal:
 
 
 def _do_nothing(_: Session) -> None:
-    """A work that only takes along what is in the buffer."""
+    """An empty work: its transaction writes the buffer."""

@@ -1,16 +1,16 @@
-"""The append-only ledger: what was done, in order, with a proof that no entry was changed or removed.
+"""The append-only ledger of all operations, in order, with proofs that no entry was changed or removed.
 
 Theory of operation.
 
 *Entries.* Each change, proposal, decision, recall and act of an operator appends one entry: a canonical
-JSON text (`entries`). It names ids, counts and reasons, and it commits to content by salted digests
-(`ledger_salt`), never by the content. A hard delete removes the salt: the digest then says nothing, and the
-entry stays valid. In the same way an entry names a user by a mark, and only `ledger_person` says whose mark
-it is.
+JSON text (`entries`). It contains ids, counts and reasons, and commits to content by salted digests
+(`ledger_salt`), never by the content. A hard delete removes the salt: the digest then reveals nothing, and
+the entry stays valid. In the same way an entry contains a mark instead of a user id; only `ledger_person`
+maps marks to users.
 
 *Hash chain.* Entries have sequence numbers from 1 without gaps. `chain[n] = SHA-256(chain[n-1] ||
 leaf[n])`, where `leaf[n]` is the Merkle leaf hash of the text. An attacker who edits, removes, inserts or
-reorders an entry has to rewrite every chain hash behind it.
+reorders an entry has to rewrite every chain hash after it.
 
 *Merkle tree.* The leaves form the tree of RFC 9162 (`merkle`). Its root proves single entries (inclusion)
 and growth (consistency) without the rest of the log. The right edge of the tree is saved with each
@@ -18,23 +18,23 @@ signature, so that the next one reads only newer entries.
 
 *Signed tree heads.* A `TreeHead` is the name of the log, the edge of its tree and the end of its chain. Its
 checkpoint (origin, size, root) is signed with an Ed25519 key and appended to a file beside the database
-(`signer`), and is sent to witnesses if there are any. `sign` refuses to sign a log whose chain does not
-hold.
+(`signer`), and is sent to witnesses if any are configured. `sign` refuses to sign a log whose chain is
+broken.
 
-*What a verifier can see.* From the rows alone: that the chain holds, so a single edit is found. With the
-checkpoints and the public key: that no entry under a signed checkpoint was rewritten, and that the log was
-not truncated or rebuilt behind it. With a checkpoint that was stored elsewhere: the same, against an
+*What a verifier can detect.* From the rows alone: a broken chain, so a single edit is found. With the
+checkpoints and the public key: any rewrite of an entry under a signed checkpoint, and a log that was
+truncated or rebuilt. With a checkpoint that was stored elsewhere: the same, against an
 attacker who has the database, the key and the checkpoint file.
 
-*What it cannot see.* Entries after the last checkpoint can be rewritten by any process that can write to
+*What it cannot detect.* Entries after the last checkpoint can be rewritten by any process that can write to
 the database. An attacker with the database, the key and all checkpoints can rebuild everything; only a
-checkpoint stored elsewhere shows it. The ledger does not show what was never appended, and it proves
-content only while the salt exists.
+checkpoint stored elsewhere reveals it. The ledger does not reveal operations that were never appended, and it
+proves content only while the salt exists.
 
 *Digests of rows.* The entry that changes a proposal, an edition of the rules, an operator, a token, a webhook
 or a definition holds the digest of that row (`append_with_rows`): a row that is edited with SQL no longer
-fits it. These digests are salted too. Only the newest salt of a row is kept, so what it said before cannot be
-guessed.
+matches it. These digests are salted too. Only the newest salt of a row is stored, so its earlier values
+cannot be guessed.
 
 Every function that takes a `Session` works inside the caller's transaction.
 """
@@ -61,18 +61,18 @@ from memorywire.model.record import Json, Scope
 
 GENESIS = bytes(HASH_BYTES)
 _SALT_BYTES = 16
-_PAGE = 1000  # entries that are read at once
-# Entries without a signature can still be rewritten: so many, for so long, before one is due.
+_PAGE = 1000  # entries per page of a read
+# Unsigned entries can still be rewritten, so a signature is due at this count or this age of them.
 MOST_UNSIGNED = 1_000
 LONGEST_UNSIGNED_MS = 60_000
 Person: TypeAlias = tuple[str, str]
-"""A tenant and one of its users."""
+"""(tenant, user)."""
 
 
 class Row(NamedTuple):
-    """An entry as it is stored; `body` is the text that is hashed.
+    """A stored entry; `body` is the text that is hashed.
 
-    `user` is the id of the user whose mark stands in the body, as long as it is known.
+    `user` is the id of the user whose mark is in the body, or None after the mapping was deleted.
     """
 
     seq: int
@@ -82,7 +82,7 @@ class Row(NamedTuple):
 
     @property
     def leaf(self) -> bytes | None:
-        """The hash of the body; None when the row was tampered with so that it holds no text."""
+        """The leaf hash of the body; None if tampering left bytes that are not UTF-8."""
         try:
             return leaf_hash(self.body.encode())
         except UnicodeEncodeError:
@@ -90,13 +90,13 @@ class Row(NamedTuple):
 
     @property
     def said(self) -> dict[str, Json]:
-        """The entry as JSON: actor, agent, at, kind, operation, seq, tenant, and what else there is."""
+        """The entry as a JSON object: actor, agent, at, kind, operation, seq, tenant and optional fields."""
         entry: dict[str, Json] = json.loads(self.body)
         return entry if self.user is None else entry | {"user": self.user}
 
 
 class Salted(NamedTuple):
-    """Which entry committed to a version, and with which salt; None when a hard delete took it."""
+    """A commitment: its entry, its version and its salt, which is None after a hard delete."""
 
     seq: int
     version: int
@@ -104,7 +104,7 @@ class Salted(NamedTuple):
 
 
 class Filters(Struct, frozen=True, kw_only=True):
-    """Which entries of the log; what is None does not matter. `memory` is an id that an entry names."""
+    """A filter of entries; None matches everything. `memory` is an id that the entry must contain."""
 
     tenant: str | None = None
     agent: str | None = None
@@ -118,10 +118,9 @@ class Filters(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """One entry of the ledger that is not a recall: its number, what was done, to what, by whom, how it
-    ended.
+    """A ledger entry that is not a recall: its number, operation, subject, actor and outcome (`kind`).
 
-    `subject` is the id of the change or proposal, `memories` are the ids it names.
+    `subject` is the id of the change or proposal, `memories` are the ids in the entry.
     """
 
     id: int
@@ -147,27 +146,27 @@ def link(chain: bytes, leaf: bytes) -> bytes:
 
 
 def has_ledger(db: Session) -> bool:
-    """Whether this database has a ledger at all."""
+    """Return whether this database has a ledger."""
     return bool(db.value("has_ledger"))
 
 
 def read_head(db: Session) -> tuple[int, bytes]:
-    """How many entries there are, and the chain hash of the last."""
+    """Return the number of entries and the chain hash of the last one."""
     row = db.row("ledger_head")
     return (0, GENESIS) if row is None else (row[0], row[1])
 
 
 def append(db: Session, drafts: Sequence[Draft], *, state: Json = None) -> list[int]:
-    """Write entries at the end, and give their sequence numbers: from 1, without gaps.
+    """Append entries and return their sequence numbers, which start at 1 and have no gaps.
 
-    `state` is what the last of them holds about the rows it changed.
+    `state` holds the digests of changed rows, for the last of the entries.
     """
     db.lock_ledger()
     marks: dict[Person | None, str | None] = {None: None}
     first = next(filter(None, map(attrgetter("person"), drafts)), None)
     if first is None:
         last, chain = read_head(db)
-    else:  # its mark is read with the head, because a statement may be a round trip
+    else:  # one statement reads head and mark, because each may cost a round trip
         row = db.row("ledger_head_for", _bind_person(first))
         last, chain, mark = row or (0, GENESIS, None)
         marks[first] = mark or find_mark(db, first)
@@ -186,7 +185,7 @@ def append(db: Session, drafts: Sequence[Draft], *, state: Json = None) -> list[
 
 
 def find_mark(db: Session, person: Person) -> str:
-    """What the ledger calls this user from now on."""
+    """Return the mark of this user in the ledger; creates it if there is none."""
     return db.value("person_mark", _bind_person(person)) or _add_mark(db, person)
 
 
@@ -203,14 +202,14 @@ def _bind_person(person: Person) -> dict[str, str | bytes]:
 
 
 def delete_salts(db: Session, scope: Scope, id: str) -> None:
-    """Take the salts of an agent's memory: nothing can be learned from its digests any more."""
+    """Delete the salts of an agent's memory, so that its digests reveal nothing any more."""
     db.execute("delete_salts", {"tenant": scope.tenant, "agent": scope.agent, "id": id})
 
 
 def filter_entries(
     db: Session, filters: Filters, *, before: int | None = None, limit: int | None = None
 ) -> list[Row]:
-    """Matching entries, newest first; `before` is the last of the previous page."""
+    """Return matching entries, newest first; `before` is the last number of the previous page."""
     mention = None if filters.memory is None else canonical(filters.memory)
     page = {"memory": mention, "before": before, "limit": -1 if limit is None else limit}
     return [_read_row(*row) for row in db.rows("filter_entries", asdict(filters) | page)]
@@ -222,7 +221,7 @@ def find_entries_about(db: Session, tenant: str, subject: str) -> list[Row]:
 
 
 def count_operations_by_day(db: Session, tenant: str, newest: int) -> list[tuple[int, str, int]]:
-    """How often each operation is among the newest entries, as (days since the epoch, operation, count)."""
+    """Count the operations among the newest entries, as (days since the epoch, operation, count)."""
     rows = db.rows("operations_by_day", {"tenant": tenant, "newest": newest})
     return [(day, operation, count) for day, operation, count in rows]
 
@@ -233,21 +232,21 @@ def find_entry(db: Session, sequence: int) -> Row | None:
 
 
 def read_entries(db: Session, after: int = 0) -> Iterator[Row]:
-    """Every entry behind one, in order."""
+    """Yield every entry after number `after`, in order."""
     for page in _read_pages(db, after):
         for row in page:
             yield _read_row(*row)
 
 
 def _read_pages(db: Session, after: int) -> Iterator[list[tuple[int, bytes | None, bytes | None]]]:
-    """The rows in pages, so that a long log is never held in memory as a whole."""
+    """Yield the rows in pages, so that a long log is never held in memory as a whole."""
     while page := db.rows("entries_after", (after, _PAGE)):
         yield [(sequence, body, chain) for sequence, body, chain in page]
         after = page[-1][0]
 
 
 def _hash_leaf(body: bytes) -> bytes:
-    """The leaf hash of a body; empty for one that is not text."""
+    """Return the leaf hash of a body; empty for a body that is not UTF-8."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -256,12 +255,12 @@ def _hash_leaf(body: bytes) -> bytes:
 
 
 def find_salts(db: Session, tenant: str, memory: str) -> list[Salted]:
-    """Every commitment to versions of a memory, oldest first."""
+    """Return all commitments to versions of a memory, oldest first."""
     return [Salted(*row) for row in db.rows("salts_of_memory", {"tenant": tenant, "memory": memory})]
 
 
 def _read_row(seq: int, body: bytes | None, chain: bytes | None, user: str | None = None) -> Row:
-    """A row, read so that a damaged one does not keep the others from being read."""
+    """Decode a row without raising, so that a damaged row does not prevent reading the others."""
     return Row(seq, (body or b"").decode(errors="surrogateescape"), chain or b"", user)
 
 
@@ -276,7 +275,7 @@ def list_tenants(db: Session) -> list[str]:
 
 
 def find_events(db: Session, after: int, *, tenant: str | None, limit: int) -> tuple[list[Event], int]:
-    """The next events, and where to go on; entries that are not events are passed over."""
+    """Return the next events, and the number to continue from; entries that are no events are skipped."""
     newest = read_last_sequence(db)
     rows = db.rows("events", {"after": after, "tenant": tenant, "limit": limit})
     events = [_build_event(sequence, json.loads(body), user) for sequence, body, user in rows]
@@ -306,7 +305,7 @@ def _list_memories(entry: dict[str, Json]) -> tuple[str, ...]:
 
 
 class TreeHead(Struct, frozen=True, kw_only=True):
-    """Everything a signature vouches for: the log's name, its tree's edge, its chain's end."""
+    """The state that a signature covers: the log's name, the tree's right edge, the last chain hash."""
 
     origin: str
     edge: Edge
@@ -318,29 +317,29 @@ class TreeHead(Struct, frozen=True, kw_only=True):
 
 
 def build_origin(first: Row) -> str:
-    """The name of a log, made of its first entry: another beginning is another log."""
+    """Return the name of a log, derived from its first entry, so that a rebuilt log has another name."""
     return f"memorywire/{(first.leaf or b'').hex()[:32]}"
 
 
 def read_signed_size(db: Session) -> int:
-    """How many entries this database believes were signed."""
+    """Return how many entries are signed, according to this database."""
     return _read_edge(db)[0].size
 
 
 def count_unsigned(db: Session) -> tuple[int, int | None]:
-    """How many entries are not signed yet, and the moment of the first of them."""
+    """Return the number of unsigned entries and the time of the first one."""
     ((count, since),) = db.rows("unsigned_entries")
     return int(count or 0), None if since is None else int(since)
 
 
 def is_signing_due(db: Session, now: int) -> bool:
-    """Whether enough entries, or any for long enough, wait for a signature."""
+    """Return whether enough entries are unsigned, or one has been for long enough."""
     count, since = count_unsigned(db)
     return count >= MOST_UNSIGNED or (since is not None and now - since >= LONGEST_UNSIGNED_MS)
 
 
 def read_tree_head(db: Session) -> TreeHead | None:
-    """The head of the log as it is, None if it is empty; raises StoreCorrupt where the chain breaks."""
+    """Return the current head of the log, None if it is empty; raises StoreCorrupt if the chain is broken."""
     first = find_entry(db, 1)
     if first is None:
         return None
@@ -362,7 +361,7 @@ def read_tree_head(db: Session) -> TreeHead | None:
 
 
 def save_tree_head(db: Session, head: TreeHead) -> None:
-    """Remember how far the log was signed."""
+    """Store how far the log is signed."""
     edge = head.edge
     db.execute("set_tree_edge", {"size": edge.size, "chain": head.chain, "nodes": b"".join(edge.nodes)})
 
@@ -377,14 +376,14 @@ def _read_edge(db: Session) -> tuple[Edge, bytes]:
 
 
 async def sign_if_due(backend: JournalBackend, signer: Signer, now: int) -> None:
-    """Sign the log when it is time to; where the database cannot be reached, that waits for the next look."""
-    with suppress(StoreError):  # no caller waits for this; `doctor` and `audit` report what is wrong
+    """Sign the log if that is due; does nothing if the database fails: the next check tries again."""
+    with suppress(StoreError):  # runs in the background; `doctor` and `audit` report the error
         if await backend.read(partial(is_signing_due, now=now)):
             await sign(backend, signer)
 
 
 async def sign(backend: JournalBackend, signer: Signer, *, rotate: bool = False) -> str | None:
-    """Sign the log as it is; the note, or None when there is nothing to sign."""
+    """Sign the current log; return the note, or None if the log is empty."""
     import asyncio
 
     head = await backend.read(read_tree_head)
@@ -400,14 +399,14 @@ KINDS = (
     *("definition", "binding", "ingest", "rejected"),
 )
 RowKey: TypeAlias = tuple[str, tuple[Any, ...]]
-"""A kind and the values that name one row of it."""
+"""A kind of row, and the key values of one row."""
 
 _NAMES = ("first", "second", "third")
 _AT_ONCE = 1_000
 
 
 def append_with_rows(db: Session, drafts: Sequence[Draft], changed: Iterable[RowKey]) -> None:
-    """Write entries, the last of which holds the digests of the rows that were changed with it."""
+    """Append entries; the last one holds the digests of the changed rows."""
     keys = list(dict.fromkeys(changed))
     if not keys:
         append(db, drafts)
@@ -425,7 +424,7 @@ def append_with_rows(db: Session, drafts: Sequence[Draft], changed: Iterable[Row
 
 
 def hash_row(db: Session, key: RowKey, salt: bytes) -> str | None:
-    """The salted digest of a row as it is; None when there is none."""
+    """Return the salted digest of the current row, or None if the row does not exist."""
     kind, values = key
     rows = db.rows(f"row_{kind}", dict(zip(_NAMES, values, strict=False)))
     if not rows:
@@ -435,32 +434,32 @@ def hash_row(db: Session, key: RowKey, salt: bytes) -> str | None:
 
 
 def list_keys(db: Session) -> Iterator[RowKey]:
-    """The keys of all rows there are."""
+    """Yield the keys of all existing rows."""
     for kind in KINDS:
         for key in db.rows(f"keys_{kind}"):
             yield kind, tuple(key)
 
 
 def proposal_keys(id: str) -> tuple[RowKey, RowKey]:
-    """A proposal and the memories that it names."""
+    """Return the keys of a proposal and of its links to memories."""
     return ("proposal", (id,)), ("links", (id,))
 
 
 def operator_keys(db: Session, name: str) -> list[RowKey]:
-    """An operator, all of their tokens, and the key of the tokens' hashes."""
+    """Return the keys of an operator, of all their tokens, and of the key for token hashes."""
     tokens = [("token", (id,)) for (id,) in db.rows("token_ids_of_operator", {"operator": name})]
     return [("operator", (name,)), *tokens, ("token_key", (1,))]
 
 
 def definition_keys(db: Session, tenant: str, agent: str) -> list[RowKey]:
-    """The definitions of a tenant, and what the agent is bound to, if one is named."""
+    """Return the keys of a tenant's definitions, and of the agent's binding unless `agent` is empty."""
     every = db.rows("keys_definition")
     bound: list[RowKey] = [("binding", (tenant, agent))] if agent else []
     return [*(("definition", tuple(key)) for key in every if key[0] == tenant), *bound]
 
 
 def adopt_rows(db: Session) -> None:
-    """Write the digests of all rows that an earlier release left without one."""
+    """Append the digests of all rows that an earlier release wrote without one."""
     existing = {(kind, key) for kind, key, _, _ in db.rows("row_salts")}
     fresh = [(kind, key) for kind, key in list_keys(db) if (kind, canonical(list(key))) not in existing]
     at = int(db.value("last_entry_time"))

@@ -1,4 +1,4 @@
-"""The Merkle tree of a growing log (RFC 9162, section 2.1): roots, proofs, and how to check them."""
+"""The Merkle tree of a growing log (RFC 9162, section 2.1): roots, proofs and their verification."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
@@ -14,13 +14,13 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class Edge(Struct, frozen=True):
-    """The roots of the full subtrees of a log, largest first: enough to go on growing it."""
+    """The roots of the full subtrees of a log, largest first: enough to append more leaves."""
 
     size: int = 0
     nodes: tuple[bytes, ...] = ()
 
     def grow(self, leaves: Iterable[bytes]) -> "Edge":
-        """The edge after these leaf hashes."""
+        """Return the edge after appending these leaf hashes."""
         size, nodes = self.size, list(self.nodes)
         for node in leaves:
             merges = size
@@ -53,11 +53,11 @@ class Tree:
         return len(self._levels[0]) // HASH_BYTES
 
     def root(self, size: int) -> bytes:
-        """Of the first `size` leaves."""
+        """Return the root of the first `size` leaves."""
         return self._hash(0, size) if size else EMPTY
 
     def inclusion(self, index: int, size: int) -> list[bytes]:
-        """The proof that leaf `index` (from 0) is in the tree of the first `size` leaves."""
+        """Return the proof that leaf `index` (from 0) is in the tree of the first `size` leaves."""
         start, path = 0, []
         while size - start > 1:
             middle = start + _split(size - start)
@@ -70,7 +70,7 @@ class Tree:
         return path[::-1]
 
     def consistency(self, older: int, size: int) -> list[bytes]:
-        """The proof that the tree of the first `older` leaves is a beginning of that of `size`."""
+        """Return the proof that the tree of the first `older` leaves is a prefix of that of `size`."""
         start, path, whole = 0, [], True
         if not 0 < older < size:
             return []
@@ -85,7 +85,7 @@ class Tree:
         return ([] if whole else [self._hash(start, size)]) + path[::-1]
 
     def _hash(self, start: int, end: int) -> bytes:
-        """Of the leaves from `start` to before `end`; `start` is a multiple of the largest power within."""
+        """Return the root of leaves `start` to `end`; `start` must be aligned to the largest subtree."""
         count = end - start
         if count & (count - 1) == 0:
             level = count.bit_length() - 1
@@ -96,7 +96,7 @@ class Tree:
 
 
 def root_from_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
-    """The root that a proof leads to (RFC 9162, 2.1.3.2), or None for a proof of the wrong shape."""
+    """Compute the root from a proof (RFC 9162, 2.1.3.2), or None for a proof of the wrong shape."""
     if not 0 <= index < size:
         return None
     node, last = leaf, size - 1
@@ -114,7 +114,7 @@ def root_from_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes
 
 
 def is_consistent(older: int, older_root: bytes, size: int, root: bytes, path: Sequence[bytes]) -> bool:
-    """Whether a proof shows that one tree is a beginning of the other (RFC 9162, 2.1.4.2)."""
+    """Return whether a proof shows that one tree is a prefix of the other (RFC 9162, 2.1.4.2)."""
     if older == size or older == 0:
         return not path and (older_root == root if older == size else older_root == EMPTY)
     if not 0 < older < size or not path:

@@ -1,4 +1,4 @@
-"""Opens the journal of a store: in its own file or database if it can be there, else in a file of its own."""
+"""Opens the journal of a store: in the store's file or database if possible, else in a separate file."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from memorywire.stores.contract import Store
 from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.sqlite.location import locate
 
-_WITH_DIGESTS = 11  # since this migration the ledger has digests of rows other than memories
+_WITH_DIGESTS = 11  # the migration since which the ledger has digests of other rows than memories
 
 
 async def open_journal(
     store: Store, url: str | None, *, clock: Clock, witnesses: Sequence[str] = ()
 ) -> Journal:
-    """The journal of a store: in its own file or database when it can be there, else where the URL says.
+    """Open the journal of a store: in the store's file or database if possible, else at the URL.
 
-    Without a URL a store that is not durable gets a journal that is not either. Its checkpoints go to the
+    If neither is possible, the journal is in memory. The signer sends its checkpoints to the
     witnesses.
     """
     backend = await _open_backend(store, url)
@@ -41,14 +41,14 @@ async def _open_backend(store: Store, url: str | None) -> JournalBackend:
         )
     if isinstance(store, SqliteStore):
         backend = SqliteBackend(store.file, store)
-        if not await backend.read(is_current):  # so that a reader does not wait for a writer
+        if not await backend.read(is_current):  # checked first, so that opening does not wait for a writer
             await (backend.read if backend.read_only else backend.write)(bring_up_to_date)
         return backend
     return await asyncio.to_thread(SqliteBackend.open_file, locate(url or "sqlite://"), bring_up_to_date)
 
 
 def bring_up_to_date(db: Session) -> None:
-    """Apply the migrations that the database has not seen; raises StoreNewer."""
+    """Apply the missing migrations; raises StoreNewer if the database has a newer schema."""
     scripts = db.migrations
     newest = scripts[-1][0]
     if not db.value("has_schema_version"):
@@ -68,12 +68,12 @@ def bring_up_to_date(db: Session) -> None:
 
 
 def is_current(db: Session) -> bool:
-    """Whether the tables exist and have exactly the migrations that this release knows."""
+    """Return whether the tables exist and have exactly the migrations of this release."""
     return bool(db.value("has_schema_version")) and int(db.value("schema_version")) == db.migrations[-1][0]
 
 
 async def _adopt_recalls(backend: JournalBackend) -> None:
-    """Write the recalls of processes that died before they were written; later, if others write now."""
+    """Write the buffered recalls of ended processes; leave them for later if another writer is busy."""
     if backend.path is None or backend.read_only:
         return
     for orphan in await asyncio.to_thread(lambda path: list(find_orphans(path)), backend.path):

@@ -1,7 +1,7 @@
-"""Operators and their tokens: who may call a server, and what they may do there.
+"""Operators and their tokens: who may call a server, and with which rights.
 
-A token is 256 random bits, so a fast hash is enough: they cannot all be tried, and a slow hash would only let
-strangers spend our time. The hash is keyed, so that tables of hashes made elsewhere are of no use.
+A token is 256 random bits, so a fast hash is enough: brute force is infeasible, and a slow hash would only
+make denial of service easier. The hash is keyed, so that precomputed tables of hashes are useless.
 
 Every function works inside the caller's transaction.
 """
@@ -61,7 +61,7 @@ RIGHTS: Mapping[Role, frozenset[Right]] = {
     Role.ADMIN: frozenset(Right),
     Role.AGENT: frozenset({Right.READ, Right.WRITE}),
 }
-"""A writer does not decide what is held, and a reviewer does not write; an admin does both.
+"""A writer cannot decide held proposals, and a reviewer cannot write; an admin can do both.
 
 An agent has the rights of a writer, but acts as an agent: policy treats it as a program, not as a person.
 """
@@ -69,11 +69,11 @@ An agent has the rights of a writer, but acts as an agent: policy treats it as a
 EVERYBODY = ("*",)
 
 NEVER = -1
-"""As the end of a token: it has none."""
+"""As an expiry: the token never expires."""
 
 
 class Operator(Struct, frozen=True, kw_only=True):
-    """A caller with a name and a role, for these tenants and agents; `*` in a pattern is any characters."""
+    """A named caller with a role in these tenants and agents; `*` in a pattern matches any characters."""
 
     name: str
     role: Role
@@ -88,7 +88,7 @@ class Operator(Struct, frozen=True, kw_only=True):
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """What is kept of a token: enough to know it again, too little to use it."""
+    """A stored token: its hash, by which it is recognised, but not its secret."""
 
     id: str
     operator: str
@@ -103,35 +103,35 @@ class Token(Struct, frozen=True, kw_only=True):
 
 
 class Issued(Struct, frozen=True, kw_only=True):
-    """A new token: `secret` is shown once and kept nowhere."""
+    """A new token: `secret` is shown once and never stored."""
 
     token: Token
     secret: str
 
 
 class Operators:
-    """Who may call a server: operators and their tokens, as a server asks for them."""
+    """The operators and tokens that may call a server, for its authentication."""
 
     def __init__(self, journal: Journal) -> None:
         self._backend = journal.backend
 
     async def has_any(self) -> bool:
-        """Whether an operator was ever added, revoked or not: from then on every caller needs a token."""
+        """Return whether an operator was ever added, even if revoked: then every caller needs a token."""
         return bool(await self._backend.read(lambda db: db.value("has_operator")))
 
     async def recognise(self, secret: str, now: int) -> tuple[Operator, Token] | None:
-        """Whose token this is; None for every reason why it is not accepted."""
+        """Return the operator and the token of a secret, or None if it is not accepted for any reason."""
         return await self._backend.read(partial(_recognise, secret=secret, now=now))
 
     async def note_use(self, id: str, at: int) -> None:
-        """Remember when a token was last used."""
+        """Store when a token was last used."""
         await self._backend.write(lambda db: db.execute("set_token_used", {"id": id, "at": at}))
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """The operators of a journal, changed in the name of `actor`.
+    """Changes the operators of a journal on behalf of `actor`.
 
-    The ledger gets the names, never a token.
+    The ledger records the names, never a token.
     """
 
     journal: Journal
@@ -140,7 +140,7 @@ class Registry(Struct, frozen=True, kw_only=True):
     entropy: Entropy = os.urandom
 
     async def add(self, operator: Operator, *, expires_at: int | None = None) -> Issued:
-        """Add an operator and give the first token; raises InvalidRequest or Conflict."""
+        """Add an operator and issue the first token; raises InvalidRequest or Conflict."""
 
         def work(db: Session) -> Issued:
             _add_operator(db, operator)
@@ -151,11 +151,11 @@ class Registry(Struct, frozen=True, kw_only=True):
         return await self._write(work, "added", operator.name, role=operator.role.value)
 
     async def rotate(self, name: str, *, overlap_ms: int = 0, expires_at: int | None = None) -> Issued:
-        """Give a new token; those before it end after the overlap. It ends when they would have ended.
+        """Issue a new token; the earlier tokens expire after the overlap. Raises InvalidRequest or Conflict.
 
-        It ends when the newest token before it would have ended, unless `expires_at` says otherwise: a
-        token that was given for a time is not renewed for ever by replacing it. `NEVER` gives one without
-        an end.
+        By default it expires when the newest earlier token would have expired, so that rotation does not
+        extend a limited token for ever. `expires_at` sets another time; with `NEVER` the token does not
+        expire.
         """
 
         def work(db: Session) -> Issued:
@@ -168,7 +168,7 @@ class Registry(Struct, frozen=True, kw_only=True):
         return await self._write(work, "rotated", name)
 
     async def revoke(self, name: str) -> bool:
-        """Accept no token of this operator any more; False, and no entry, if they were revoked before."""
+        """Revoke an operator and all of their tokens; False, and no entry, if they were already revoked."""
 
         def work(db: Session) -> bool:
             if _find_operator(db, name).revoked_at is not None:
@@ -180,7 +180,7 @@ class Registry(Struct, frozen=True, kw_only=True):
         return await self._write(work, "revoked", name)
 
     async def known(self) -> list[tuple[Operator, list[Token]]]:
-        """Every operator that was ever added, with what is stored of their tokens."""
+        """Return every operator that was ever added, with their stored tokens."""
 
         def work(db: Session) -> list[tuple[Operator, list[Token]]]:
             tokens = _list_tokens(db)
@@ -203,7 +203,7 @@ class Registry(Struct, frozen=True, kw_only=True):
 
 
 def _add_operator(db: Session, operator: Operator) -> None:
-    """Keep a new operator; raises InvalidRequest or Conflict."""
+    """Store a new operator; raises InvalidRequest or Conflict."""
     _check(operator)
     if not db.execute("add_operator", {"name": operator.name, "body": dumps(operator)}):
         raise Conflict(
@@ -225,7 +225,7 @@ def _list_tokens(db: Session) -> list[Token]:
 
 
 def _issue_token(db: Session, name: str, *, now: int, expires_at: int | None, entropy: Entropy) -> Issued:
-    """A new token for an operator who is not revoked."""
+    """Store and return a new token; raises Conflict for a revoked operator."""
     if _find_operator(db, name).revoked_at is not None:
         raise Conflict(f"operator {name} is revoked", field="name", fix="add a new one")
     if expires_at is not None and expires_at <= now:
@@ -245,10 +245,10 @@ def _issue_token(db: Session, name: str, *, now: int, expires_at: int | None, en
 
 
 def _find_newest_end(db: Session, name: str, now: int) -> int | None:
-    """When the newest token of an operator ends; raises InvalidRequest if it has ended already."""
+    """Return when the newest token of an operator expires; raises InvalidRequest if it has expired."""
     _find_operator(db, name)
     own = [token for token in _list_tokens(db) if token.operator == name]
-    # Of tokens made in one millisecond the newest ends last: a rotation only brings ends forward.
+    # Of tokens made in the same millisecond, the newest expires last: a rotation only shortens old tokens.
     own.sort(key=lambda token: (token.made_at, token.expires_at is None, token.expires_at or 0))
     end = own[-1].expires_at if own else None
     if end is not None and end <= now:
@@ -261,14 +261,14 @@ def _find_newest_end(db: Session, name: str, now: int) -> int | None:
 
 
 def _recognise(db: Session, secret: str, now: int) -> tuple[Operator, Token] | None:
-    """Whose token this is; None for every reason why it is not taken."""
+    """Return the operator and the token of a secret, or None if it is not accepted for any reason."""
     hash_key = read_hash_key(db)
     if hash_key is None or not secret.startswith(_HEAD) or not secret.isascii():
         return None
     id, tail = secret[len(_HEAD) :][:_ID_LETTERS], secret[len(_HEAD) + _ID_LETTERS + 1 :]
     row = db.row("token", {"id": id})
     token = None if row is None else _read_token(row)
-    # Compared even when there is nothing to compare with, so that time says nothing about ids.
+    # Compared even without a stored token, so that the response time does not reveal which ids exist.
     same = hmac.compare_digest(_hash(hash_key, tail), bytes(_SECRET_BYTES) if token is None else token.hash)
     if token is None or not same or not token.holds(now):
         return None

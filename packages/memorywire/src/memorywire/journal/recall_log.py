@@ -1,8 +1,8 @@
-"""The recall log, and the buffer before it: a reader waits for no disk, and a crash loses no recall.
+"""The recall log and its buffer: a recall does not wait for the disk, and a crash loses no entry.
 
-Each recall is appended to a file of this process before it is answered. The kernel keeps the file when the
-process dies, and the journal writes the recalls with its next transaction. Only a power failure within that
-moment can lose one.
+Each recall is appended to a file of this process before it is answered. The file survives the death of the
+process, and the journal writes the recalls with its next transaction. Only a power failure before that can
+lose one.
 """
 
 import json
@@ -27,7 +27,7 @@ from memorywire.runtime.files import is_named, lock, open_private, remove_locked
 
 
 class RecallBuffer:
-    """Notes that recalls add and the writer writes; without a path they live in memory alone."""
+    """Recall notes that wait for the writer; without a path they are only in memory."""
 
     def __init__(self, path: Path | None) -> None:
         self._lock = Lock()
@@ -40,10 +40,10 @@ class RecallBuffer:
         return bool(self._new)
 
     def add(self, note: RecallNote) -> None:
-        """Keep a note; raises StoreUnavailable when that fails, and then the recall must not be answered.
+        """Add a note; raises StoreUnavailable if that fails, and then the recall must not be answered.
 
-        A note that JSON cannot spell is refused as InvalidRequest here. Found out later, it would fail every
-        write that shares its transaction, again and again.
+        Raises InvalidRequest for a note that JSON cannot represent: if it were found later, it would
+        repeatedly fail every write in the same transaction.
         """
         try:
             line = f"{_encode_note(note)}\n".encode()
@@ -84,7 +84,7 @@ class RecallBuffer:
             self._taken = []
 
     def close(self) -> None:
-        """Close after the last write; a file that still holds notes stays for the next process."""
+        """Close after the last write; a file that still has notes remains for the next process."""
         if self._handle is None or self._path is None:
             return
         if os.fstat(self._handle).st_size == 0:
@@ -95,7 +95,7 @@ class RecallBuffer:
 
 
 def write_notes(db: Session, notes: Sequence[RecallNote]) -> None:
-    """Write notes into the recall log and the ledger, each once, however often it is brought."""
+    """Write notes to the recall log and the ledger; notes that are already there are skipped."""
     drafts = []
     for note in notes:
         row = {
@@ -126,7 +126,7 @@ def write_notes(db: Session, notes: Sequence[RecallNote]) -> None:
 
 
 class Orphan(Struct, frozen=True):
-    """The file of a process that is gone, locked until it is buried or left."""
+    """The buffer file of an ended process, locked until `bury` or `leave`."""
 
     notes: Sequence[RecallNote]
     _path: Path
@@ -142,11 +142,11 @@ class Orphan(Struct, frozen=True):
 
 
 def find_orphans(journal: Path) -> Iterator[Orphan]:
-    """The files that ended processes left behind; a file whose process lives is locked by it."""
+    """Yield the files of ended processes; the file of a live process is locked by it and skipped."""
     for path in sorted(journal.parent.glob(f"{journal.name}-recalls-*")):
         try:
             handle = open_private(path, os.O_RDWR)
-        except FileNotFoundError:  # its process, or another heir, was faster
+        except FileNotFoundError:  # its process, or another one that adopts it, deleted it
             continue
         if lock(handle, 0) and is_named(path, handle):
             yield Orphan(_read_notes(path), path, handle)
@@ -155,13 +155,13 @@ def find_orphans(journal: Path) -> Iterator[Orphan]:
 
 
 def _read_notes(path: Path) -> list[RecallNote]:
-    """The complete lines of a file; an incomplete one belongs to a recall that was never answered."""
+    """Read the complete lines of a file; an incomplete one belongs to a recall that was never answered."""
     *whole, _ = path.read_bytes().split(b"\n")
     return [_replace_infinite(load(RecallNote, json.loads(line))) for line in whole]
 
 
 def _encode_note(note: RecallNote) -> str:
-    """The note as JSON for `loads`; written by hand, because the caller of a recall waits for it."""
+    """Encode the note as JSON for `loads`; hand-written for speed, because the caller waits for it."""
     scope = note.scope
     return write_json(
         {
@@ -182,9 +182,7 @@ def _is_finite(note: RecallNote) -> bool:
 
 
 def _replace_infinite(note: RecallNote) -> RecallNote:
-    """The entry with 0 for scores that are not numbers: earlier releases wrote them and no journal accepts
-    them.
-    """
+    """Replace scores that are not finite by 0: earlier releases wrote them, and the journal rejects them."""
     if _is_finite(note):
         return note
     hits = [(id, version, score if isfinite(score) else 0.0) for id, version, score in note.hits]
@@ -192,7 +190,7 @@ def _replace_infinite(note: RecallNote) -> RecallNote:
 
 
 def _append(handle: int, line: bytes) -> None:
-    """Append all of the line or nothing of it, so that the next line stands by itself."""
+    """Append the whole line or, on an error, nothing, so that the next line starts on its own."""
     rest = line
     try:
         while rest:
@@ -203,13 +201,13 @@ def _append(handle: int, line: bytes) -> None:
 
 
 def _create_file(path: Path) -> int:
-    """The file of this process, locked: another takes an unlocked one for an orphan, and may delete it."""
+    """Create and lock the file of this process; others treat an unlocked one as an orphan."""
     while True:
         handle = open_private(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         lock(handle, inf)
         if is_named(path, handle):
             return handle
-        os.close(handle)  # it was taken before it was locked: it was empty
+        os.close(handle)  # another process deleted the empty file before it was locked
 
 
 def find_recall(db: Session, tenant: str, id: str) -> RecallNote | None:
@@ -222,7 +220,7 @@ def list_recalls(db: Session, filters: Mapping[str, Any]) -> list[RecallNote]:
 
 
 def drop_queries(db: Session, before: int) -> None:
-    """Forget what recalls before that moment asked."""
+    """Delete the query texts of recalls before that time."""
     db.execute("drop_queries", {"before": before})
     db.schedule_scrub()
 

@@ -1,4 +1,4 @@
-"""Runs of an OpenWOP host: what each told, in order, and which versions of which memories it was shown."""
+"""Runs of an OpenWOP host: the events of each, in order, and the versions of memories it has read."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -23,9 +23,9 @@ class RunStatus(StrEnum):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One run. `moments` says of each memory it is bound to behind which change it began.
+    """One run. `moments` maps each memory that it is bound to, to the last change before the run.
 
-    `variables` is what came out of it, with memories by name and never in full. A replay has a `parent`.
+    `variables` is its result, with memories by name, never in full. A replay has a `parent`.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class RunEvent(Struct, frozen=True, kw_only=True):
-    """What a run tells; its sequence is given when it is kept."""
+    """An event of a run; its sequence is assigned when it is stored."""
 
     id: str
     run: str
@@ -53,7 +53,7 @@ class RunEvent(Struct, frozen=True, kw_only=True):
 
 
 class RunRead(Struct, frozen=True, kw_only=True):
-    """A version that a run was shown."""
+    """A version that a run has read."""
 
     scope: Scope
     id: str
@@ -67,7 +67,7 @@ class Runs:
         self._backend = journal.backend
 
     async def begin(self, run: Run, event: RunEvent) -> None:
-        """Store a run, and the event that it began."""
+        """Store a run and its first event."""
 
         def work(db: Session) -> None:
             db.execute("add_run", _run_row(run))
@@ -80,12 +80,12 @@ class Runs:
         return None if row is None else _read_run(row)
 
     async def list_open(self, before: int) -> list[Run]:
-        """The runs of every tenant that began before that moment and have not ended, the oldest first."""
+        """Return the runs of all tenants that began before that time and have not ended, oldest first."""
         rows = await self._backend.read(lambda db: db.rows("open_runs_before", {"moment": before}))
         return [_read_run(row) for row in rows]
 
     async def end(self, run: Run, event: RunEvent) -> None:
-        """Store how the run ended, and the event that it did; raises Conflict when it had ended before."""
+        """Store how the run ended, and its last event; raises Conflict if it had already ended."""
         row = {"id": run.id, "status": run.status.value, "ended_at": run.ended_at, "body": _encode_body(run)}
 
         def work(db: Session) -> None:
@@ -96,23 +96,23 @@ class Runs:
         await self._backend.write(work)
 
     async def append_event(self, event: RunEvent) -> None:
-        """Store an event of a run, behind all its earlier ones."""
+        """Store an event of a run, after all its earlier ones."""
         await self._backend.write(partial(_append_event, event=event))
 
     async def list_events(self, run: str, after: int = 0) -> list[RunEvent]:
-        """The events of the run behind that number, in order."""
+        """Return the events of the run after that number, in order."""
         return await self._backend.read(partial(_list_events, run=run, after=after))
 
     async def add_reads(self, run: str, reads: Iterable[RunRead]) -> None:
-        """Store which versions a run was shown."""
+        """Store which versions a run has read."""
         await self._backend.write(partial(_add_reads, run=run, reads=tuple(reads)))
 
     async def list_reads(self, run: Run) -> list[RunRead]:
-        """All versions that the run was shown."""
+        """Return all versions that the run has read."""
         return await self._backend.read(partial(_list_reads, run=run))
 
     async def repeat(self, run: Run, source: Run, mint: Callable[[], str]) -> None:
-        """Store a run with the events and the reads of its source, at the times they had."""
+        """Store a run with copies of the events and reads of its source; events keep their times."""
 
         def work(db: Session) -> None:
             db.execute("add_run", _run_row(run))

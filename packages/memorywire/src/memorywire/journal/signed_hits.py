@@ -1,7 +1,7 @@
-"""Signed hits: the ledger's key vouches that a recall handed out a memory with exactly this content.
+"""Signed hits: the ledger's key signs that a recall returned a memory with exactly this content.
 
-The public key of the ledger is enough to verify a hit. The signature is over five lines: what is signed,
-the id of the recall, the id and the version of the memory, and the digest of what the hit says of it.
+The public key of the ledger is enough to verify a hit. The signature is over five lines: the type of the
+signature, the id of the recall, the id and the version of the memory, and the digest of the hit's fields.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _WHAT = "memorywire signed hit v0"
 
 
 def sign_hits(hits: Sequence[Hit], recall_id: str, signer: Signer) -> tuple[Hit, ...] | None:
-    """The hits of a recall, each with its signature; None while the ledger has no key. Blocks."""
+    """Return the hits of a recall with signatures, or None while the ledger has no key. Blocks."""
     digests = [_digest(_describe(hit)) for hit in hits]
     texts = [
         _format(recall_id, hit.record.id, hit.record.version, digest)
@@ -64,7 +64,7 @@ def _signature_of(hit: Hit) -> Json:
 
 
 def _describe(hit: Hit) -> dict[str, Json]:
-    """What a hit says of its memory, as it does on the wire."""
+    """Return the fields of a hit as on the wire."""
     record = hit.record
     document = {name: getattr(record, name) for name in HIT_FIELDS if name != "user_id"}
     document |= {"user_id": record.scope.user, "tags": list(record.tags)}

@@ -1,7 +1,7 @@
 """Signed checkpoints of a log, in the text formats of C2SP: signed-note, and tlog-checkpoint in it.
 
-A checkpoint says that a log, named by its origin, had so many entries and this Merkle root. One that
-hands over to a new key names both keys in extension lines and is signed with both.
+A checkpoint contains a log's name (the origin), its number of entries and its Merkle root. One that hands
+over to a new key has both keys in extension lines and is signed with both.
 """
 
 import binascii
@@ -27,7 +27,7 @@ _SIGNED = re.compile(r"— (\S+) ([A-Za-z0-9+/]+=*)")
 
 
 class Verifier(Struct, frozen=True):
-    """The public half of a key, and the name it signs for."""
+    """A public key, and the name of the log that it signs."""
 
     name: str
     key: bytes
@@ -40,7 +40,7 @@ class Verifier(Struct, frozen=True):
         return f"{self.name}+{self.id.hex()}+{b64encode(_ED25519 + self.key).decode()}"
 
     def accepts(self, note: "Note") -> bool:
-        """Whether the note carries a good signature of this key."""
+        """Return whether the note has signatures of this key and all of them are valid."""
         from nacl.exceptions import BadSignatureError
         from nacl.signing import VerifyKey
 
@@ -89,19 +89,19 @@ class Signature(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """A text, which ends in a newline, and who signed it."""
+    """A text, which ends in a newline, and its signatures."""
 
     text: str
     signatures: tuple[Signature, ...]
 
     @property
     def whole(self) -> str:
-        """As it is written: the text, an empty line, a line for each signature."""
+        """The serialised note: the text, an empty line, a line for each signature."""
         return f"{self.text}\n{''.join(signature.line for signature in self.signatures)}"
 
 
 class Handover(Struct, frozen=True, kw_only=True):
-    """From one key to the next: what the old one signs beyond this point counts for nothing."""
+    """A switch from one key to the next: later signatures of the old key are invalid."""
 
     old: Verifier
     new: Verifier
@@ -126,7 +126,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
         return f"{self.origin}\n{self.size}\n{b64encode(self.root).decode()}\n{extension}"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both say the same of the log; who signed it in `note` does not matter."""
+        """Compare the texts; the signatures in `note` are ignored."""
         return isinstance(other, Checkpoint) and self.text == other.text
 
     def __hash__(self) -> int:
@@ -134,12 +134,12 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 
 
 def sign_note(text: str, keys: Sequence[PrivateKey]) -> str:
-    """A note of that text, as it is written."""
+    """Sign a text and return the serialised note."""
     return Note(text, tuple(signer.sign(text) for signer in keys)).whole
 
 
 def parse_verifier(text: str) -> Verifier:
-    """A public key as it is passed around: name, id and key joined by `+`."""
+    """Parse a public key (name, id and key joined by `+`); raises InvalidRequest."""
     name, key = _parse_key(text)
     verifier = Verifier(name, key)
     if str(verifier) != text:
@@ -148,7 +148,7 @@ def parse_verifier(text: str) -> Verifier:
 
 
 def parse_private_key(text: str) -> PrivateKey:
-    """The line of a key file."""
+    """Parse the line of a key file; raises InvalidRequest."""
     if not text.startswith(_PRIVATE):
         raise _not_a_key()
     name, seed = _parse_key(text.removeprefix(_PRIVATE))
@@ -156,7 +156,7 @@ def parse_private_key(text: str) -> PrivateKey:
 
 
 def parse_note(text: str) -> Note:
-    """A signed text; InvalidRequest when it is not one."""
+    """Parse a signed note; raises InvalidRequest."""
     body, gap, tail = text.rpartition("\n\n")
     lines = tail.splitlines()
     if not gap or not body or not lines or not text.endswith("\n"):
@@ -165,7 +165,7 @@ def parse_note(text: str) -> Note:
 
 
 def parse_checkpoint(text: str) -> Checkpoint:
-    """A checkpoint; whether its signatures are good is another question."""
+    """Parse a checkpoint without verifying its signatures; raises InvalidRequest."""
     note = parse_note(text)
     lines = note.text.splitlines()
     try:
@@ -185,9 +185,9 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 
 def parse_checkpoints(text: str) -> tuple[list[Checkpoint], int]:
-    """The checkpoints of a file, which are separated by empty lines, and how many cannot be read.
+    """Parse the checkpoints of a file, separated by empty lines; also return how many cannot be read.
 
-    A process that dies while it writes leaves the beginning of one.
+    A process that dies during a write leaves an incomplete one.
     """
     notes, unreadable, body = [], 0, ""
     for part in re.split(r"\n{2,}", text):
@@ -205,7 +205,7 @@ def parse_checkpoints(text: str) -> tuple[list[Checkpoint], int]:
 
 
 def _parse_key(text: str) -> tuple[str, bytes]:
-    # The last part is base64, in which `+` is a digit: so it is not split off from the right.
+    # Split from the left: the last part is base64, which may contain `+`.
     parts = text.split("+", 2)
     try:
         name, _, encoded = parts

@@ -1,6 +1,6 @@
-"""Who signs: the key file of a ledger, and the file of checkpoints, which only grows.
+"""Signs ledgers: the key file of a ledger, and its append-only file of checkpoints.
 
-Both stand outside the database whose rows they vouch for.
+Both files are outside the database whose rows they prove.
 """
 
 import json
@@ -33,7 +33,7 @@ _SCHEMES = frozenset({"file", "http", "https", "put+http", "put+https"})
 
 
 def check_witness(url: str) -> str:
-    """The URL, if checkpoints can be sent there; else InvalidRequest."""
+    """Return the URL if checkpoints can be sent to it; raises InvalidRequest otherwise."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in _SCHEMES and bool(parts.path if parts.scheme == "file" else parts.hostname)
@@ -49,13 +49,13 @@ def check_witness(url: str) -> str:
 
 
 class Witnesses(Struct, frozen=True, kw_only=True):
-    """Where checkpoints go, and a file that remembers how many each has. Blocks: it is for threads."""
+    """The URLs that get checkpoints, and a file with the number sent to each. Blocks: call it in a thread."""
 
     urls: tuple[str, ...]
     progress: Path
 
     def send(self, checkpoints: Sequence[Checkpoint]) -> int:
-        """Send what each witness does not have; how many of them could not be reached."""
+        """Send each witness the checkpoints it lacks; return how many witnesses did not get them all."""
         progress = self._load_progress()
         failures = 0
         for url in self.urls:
@@ -68,7 +68,7 @@ class Witnesses(Struct, frozen=True, kw_only=True):
         return failures
 
     def load_seen(self) -> list[Checkpoint]:
-        """The checkpoints in files that are witnesses; the others are not asked."""
+        """Return the checkpoints in witness files; witnesses behind other URLs are not read."""
         files = (path for path in map(_file, self.urls) if path is not None and path.is_file())
         return [one for path in files for one in parse_checkpoints(path.read_text(encoding="utf-8"))[0]]
 
@@ -86,7 +86,7 @@ class Witnesses(Struct, frozen=True, kw_only=True):
 
 
 def _deliver(url: str, checkpoints: Sequence[Checkpoint]) -> int:
-    """How many of them arrived, one after the other, until one did not."""
+    """Send checkpoints in order until one fails; return how many were delivered."""
     path = _file(url)
     for count, checkpoint in enumerate(checkpoints):
         text = f"{checkpoint.note.whole}\n".encode()
@@ -114,8 +114,8 @@ def _append_to_file(path: Path, text: bytes) -> bool:
 
 
 def _post(url: str, checkpoint: Checkpoint, text: bytes) -> bool:
-    """Whether the address took it; an object store gets each under a name of its own."""
-    from memorywire.runtime import http  # only a ledger with such witnesses needs it
+    """Send a checkpoint and return whether it was accepted; in an object store each has its own key."""
+    from memorywire.runtime import http  # imported here: only ledgers with such witnesses need it
 
     into_store = url.startswith("put+")
     parts = urlsplit(url.removeprefix("put+"))
@@ -135,20 +135,20 @@ _SEED_BYTES = 32
 
 
 class Signer(Struct, frozen=True, kw_only=True):
-    """Signs checkpoints with the key of one file and keeps them in another. Blocks: it is for threads."""
+    """Signs checkpoints with a key file and appends them to another file. Blocks: call it in a thread."""
 
     key: Path
     checkpoints: Path
     entropy: Entropy = os.urandom
     seconds: float = 5.0
-    """How long to wait for another process that signs, or that copies the database."""
+    """How long to wait for another process that is signing or copying the database."""
     witnesses: tuple[str, ...] = ()
 
     @classmethod
     def beside(cls, database: Path, witnesses: Sequence[str] = ()) -> Self:
-        """The signer with the files that stand beside a database by default.
+        """Return a signer with the default files next to a database.
 
-        What it signs also goes to the witnesses.
+        It also sends its checkpoints to the witnesses.
         """
         return cls(
             key=database.with_name(f"{database.name}-ledger.key"),
@@ -157,7 +157,7 @@ class Signer(Struct, frozen=True, kw_only=True):
         )
 
     def sign(self, checkpoint: Checkpoint) -> str:
-        """The signed note, on the disk before it is given; the key is made when there is none."""
+        """Sign a checkpoint, append the note to the file and return it; creates the key if there is none."""
         with self._alone() as handle:
             note = sign_note(checkpoint.text, [self._load_key(checkpoint.origin)])
             _append_note(handle, note)
@@ -165,13 +165,13 @@ class Signer(Struct, frozen=True, kw_only=True):
         return note
 
     def sign_text(self, text: str) -> str | None:
-        """The text as a signed note, which is not stored; None while there is no key."""
+        """Return the text as a signed note without storing it; None while there is no key."""
         notes = self.sign_texts([text])
         return None if notes is None else notes[0]
 
     def sign_texts(self, texts: Sequence[str]) -> list[str] | None:
-        """The texts as signed notes, which are not stored; None while there is no key."""
-        if self._next.exists():  # else nothing is written here: the folder may be read-only
+        """Return the texts as signed notes without storing them; None while there is no key."""
+        if self._next.exists():  # otherwise do not write: the folder may be read-only
             with self._alone():
                 self._finish_rotation()
         if not self.key.exists():
@@ -180,19 +180,19 @@ class Signer(Struct, frozen=True, kw_only=True):
         return [sign_note(text, [key]) for text in texts]
 
     def _tell_witnesses(self) -> None:
-        """Send what the witnesses do not have; one that is away gets it with the next checkpoint."""
+        """Send missing checkpoints to the witnesses; unreachable ones get them with the next checkpoint."""
         if self.witnesses:
             self.witnessed.send(self.load_checkpoints()[0])
 
     @property
     def witnessed(self) -> Witnesses:
-        """The witnesses, and how far each was told."""
+        """The witnesses, with the file of their progress."""
         return Witnesses(
             urls=self.witnesses, progress=self.checkpoints.with_name(f"{self.checkpoints.name}-sent")
         )
 
     def rotate(self, checkpoint: Checkpoint) -> str:
-        """Hand over to a new key, by a checkpoint that both keys sign; the old key is gone afterwards."""
+        """Switch to a new key with a checkpoint that both keys sign; the old key is deleted."""
         with self._alone() as handle:
             old = self._load_key(checkpoint.origin)
             new = PrivateKey(checkpoint.origin, self.entropy(_SEED_BYTES))
@@ -205,24 +205,24 @@ class Signer(Struct, frozen=True, kw_only=True):
         return note
 
     def verifier(self) -> Verifier | None:
-        """The public key of the log; None while nothing was ever signed."""
-        if self._next.exists():  # else nothing is written here: a reader may not be allowed to write
+        """Return the public key of the log, or None while there is no key."""
+        if self._next.exists():  # otherwise do not write: a reader may lack permission
             with self._alone():
                 self._finish_rotation()
         return _read_key(self.key).verifier if self.key.exists() else None
 
     def load_checkpoints(self) -> tuple[list[Checkpoint], int]:
-        """The checkpoints of the file, and how many cannot be read."""
+        """Return the checkpoints of the file, and how many cannot be read."""
         return read_checkpoints(self.checkpoints) if self.checkpoints.exists() else ([], 0)
 
     @property
     def ledgers(self) -> Path:
-        """The folder for imported ledgers: they are evidence, and never part of this ledger."""
+        """The folder for imported ledgers, which are evidence and not part of this ledger."""
         return self.checkpoints.with_name(f"{self.checkpoints.name.removesuffix('-checkpoints')}-ledgers")
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Keep everybody from signing meanwhile, also where this process could not sign itself."""
+        """Block all signers during the `with`, even if this process has no permission to sign."""
         if os.access(self.checkpoints.parent, os.W_OK):
             with self._alone():
                 yield
@@ -238,7 +238,7 @@ class Signer(Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def _alone(self) -> Iterator[int]:
-        """The open file of checkpoints, while no other process signs."""
+        """Lock the file of checkpoints against other signers and yield its open handle."""
         with self._hold_lock(os.O_CREAT | os.O_RDWR | os.O_APPEND) as handle:
             yield handle
 
@@ -248,7 +248,7 @@ class Signer(Struct, frozen=True, kw_only=True):
             self.checkpoints.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = open_private(self.checkpoints, flags)
             try:
-                if not lock(handle, self.seconds):  # perhaps by a stopped process
+                if not lock(handle, self.seconds):  # the holder may be a stopped process
                     raise StoreBusy(
                         f"another process has held {self.checkpoints} for {self.seconds:g} s",
                         fix="end it (a stopped `memorywire backup` holds it too), and retry",
@@ -275,7 +275,7 @@ class Signer(Struct, frozen=True, kw_only=True):
         return signer
 
     def _finish_rotation(self) -> None:
-        """Finish the rotation of a process that died: it left both keys, and what it signed decides."""
+        """Finish or undo an interrupted rotation: the new key is used if its handover was already signed."""
         if not self._next.exists():
             return
         new = _read_key(self._next).verifier
@@ -289,7 +289,7 @@ class Signer(Struct, frozen=True, kw_only=True):
 
 
 def read_checkpoints(path: Path) -> tuple[list[Checkpoint], int]:
-    """The checkpoints of a file, and how many cannot be read."""
+    """Return the checkpoints of a file and the number of unreadable ones; raises InvalidRequest."""
     try:
         return parse_checkpoints(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -310,10 +310,10 @@ def _write_key(path: Path, key: PrivateKey) -> None:
 
 
 def _append_note(handle: int, note: str) -> None:
-    """Append a note, unless it is the last one already; half a note is left behind an empty line."""
+    """Append a note unless it is already the last one; a blank line separates it from an incomplete note."""
     whole = f"{note}\n".encode()
     size = os.fstat(handle).st_size
-    os.lseek(handle, max(size - len(whole), 0), os.SEEK_SET)  # what is appended goes to the end all the same
+    os.lseek(handle, max(size - len(whole), 0), os.SEEK_SET)  # for the read only: O_APPEND writes at the end
     tail = os.read(handle, len(whole))
     if tail != whole:
         write(handle, whole if not tail or tail.endswith(b"\n\n") else b"\n\n" + whole)

@@ -1,6 +1,6 @@
-"""Compares the state of a database with its ledger, both ways, and names every difference.
+"""Compares the state of a database with its ledger, in both directions, and reports every difference.
 
-The chain of the ledger is taken as proven: `audit.examine` proves it.
+Assumes that the chain of the ledger is valid: `audit.examine` verifies it.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _DIGITS = 32
 
 
 class Ended(NamedTuple):
-    """How a version ended: why, by which change, and what replaced it."""
+    """How a version ended: the reason, the id of the change, and the id of the memory that replaced it."""
 
     reason: str
     by: str
@@ -54,7 +54,7 @@ class Begun(Struct, kw_only=True):
 
 
 class Changed(Struct, kw_only=True):
-    """A change as the ledger has it."""
+    """A change as recorded in the ledger."""
 
     seq: int
     agent: str
@@ -68,7 +68,7 @@ class Changed(Struct, kw_only=True):
 
 
 class Replay(Struct, kw_only=True):
-    """The state after the entries that were taken. `bound` are agents that kept memories elsewhere."""
+    """The state after replaying entries. `bound` are agents whose memories may be in another database."""
 
     versions: dict[VersionKey, Begun] = field(default_factory=dict)
     newest: dict[SubjectKey, int] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class Replay(Struct, kw_only=True):
         tenant, number = entry["tenant"], one["version"]
         memory = (tenant, one["id"])
         earlier = self.versions.get((*memory, number))
-        if earlier is not None:  # the same change, written down again
+        if earlier is not None:  # the same change, recorded again
             earlier.commitments.append((seq, one["digest"]))
             return
         before = self.live.get(memory, number - 1 if memory not in self.newest else None)
@@ -163,14 +163,14 @@ class Replay(Struct, kw_only=True):
 
 
 def hash_recall(at: int, agent: str, caller: str, details: Json) -> str:
-    """What the ledger and the log of recalls must agree on, as one digest."""
+    """Return a digest of the fields of a recall that must be equal in the ledger and the recall log."""
     hits = [[id, version, round(score, 6)] for id, version, score in details["hits"]]
     text = canonical_bytes([at, agent, caller, details["verdict"], hits])
     return hashlib.sha256(text).hexdigest()[:_DIGITS]
 
 
 class Difference(Struct, frozen=True, order=True):
-    """One thing that the state and the ledger do not agree on."""
+    """One difference between the state and the ledger."""
 
     kind: str
     subject: str
@@ -181,7 +181,7 @@ class Difference(Struct, frozen=True, order=True):
 
 
 class StateReport(Struct, frozen=True, kw_only=True):
-    """What was compared, up to entry `entries`, and what differs."""
+    """The result of a comparison up to entry `entries`: numbers of compared rows, and differences."""
 
     entries: int
     versions: int
@@ -209,10 +209,10 @@ class _Comparison(Struct, kw_only=True):
 
 
 def compare(db: Session, after: int = 0) -> StateReport:
-    """Replay the ledger and compare everything that it speaks of.
+    """Replay the ledger and compare the result with the rows of the database.
 
-    With `after`, only what the entries behind that one touched is compared: an edit of anything older is not
-    noticed.
+    With `after`, only rows touched by later entries are compared: an edit of an older row is not
+    detected.
     """
     replay = Replay().take(ledger.read_entries(db, after))
     salts: dict[tuple[str, str, int], dict[int, bytes | None]] = {}
@@ -226,7 +226,7 @@ def compare(db: Session, after: int = 0) -> StateReport:
         db.see_all_tenants()
         work.indexed = (
             int(db.value("words_edition") or 1) == EDITION
-        )  # by the rules of another release the words are others
+        )  # another release may have split texts into other words
         _compare_changes(work)
         _compare_versions(work)
     _compare_salts(work)
@@ -248,7 +248,7 @@ def _compare_people(work: _Comparison) -> None:
 
 
 def _is_user(work: _Comparison, mark: str | None, user: str | None) -> bool:
-    """Whether a row is of the user whom an entry names; an entry about all users names none."""
+    """Return whether a row's user fits an entry's mark; entries about all users have no mark."""
     return mark is None or user in (mark, work.people.get(mark))
 
 
@@ -283,7 +283,7 @@ def _change_faults(work: _Comparison, key: tuple[str, str], claim: Changed, row:
         yield "agent"
     if claim.mark is not None and not _is_user(work, claim.mark, user):
         yield "user"
-    imported = claim.operation == "import"  # which keeps the moment and the name of the original
+    imported = claim.operation == "import"  # keeps the time and operation of the original
     if operation != claim.operation and not imported:
         yield "operation"
     if at != claim.at and not imported:
@@ -298,7 +298,7 @@ def _change_faults(work: _Comparison, key: tuple[str, str], claim: Changed, row:
 def _beside_faults(
     work: _Comparison, key: tuple[str, str], claim: Changed, beside: tuple[Any, Any, Any, Any]
 ) -> Iterator[str]:
-    """What an erase may have taken is not missed: the fingerprint, or the key and reason of a user."""
+    """Yield wrong fields outside versions; an erase may have removed fingerprint, key and reason."""
     erased = claim.mark is not None and claim.mark not in work.people
     now = digests_beside(*beside)
     details = claim.beside or {}
@@ -321,7 +321,7 @@ def _beside_faults(
 
 
 def _first_told(work: _Comparison) -> int:
-    """The first entry that has digests of what stands beside a change; earlier releases wrote none."""
+    """Return the first entry with digests of a change's other fields; earlier releases wrote none."""
     return min((one.seq for one in work.replay.changes.values() if one.beside), default=work.replay.last + 1)
 
 
@@ -334,7 +334,7 @@ def _has_erased(work: _Comparison, key: tuple[str, str]) -> bool:
 
 
 def _touches_erased(work: _Comparison, key: tuple[str, str], about: str | None) -> bool:
-    """Whether the change began or ended a memory that was erased, or found one that says the same."""
+    """Return whether the change began or ended an erased memory, or is about one (`about`)."""
     (tenant, id), replay = key, work.replay
     starts = (version for version, one in replay.versions.items() if one.by == id)
     ends = (version for version, one in replay.ended.items() if one.by == id)
@@ -373,7 +373,7 @@ def _stored_versions(work: _Comparison) -> Iterator[StoredVersion]:
 
 
 def _older_faults(work: _Comparison, key: VersionKey, version: StoredVersion) -> Iterator[str]:
-    """What is wrong with a version that began before the entries that were replayed."""
+    """Yield the faults of a version that began before the replayed entries."""
     ended = work.replay.ended.get(key)
     if key[:2] in work.replay.erased:
         if version.has_content:
@@ -502,18 +502,18 @@ def _compare_rows(work: _Comparison) -> None:
             work.differ(kind, " ".join(map(str, json.loads(name))), "is missing")
 
 
-_UNTOLD = frozenset({"token_key"})  # made when first needed; the first operator's entry has its digest
-_TRANSIENT = frozenset({"ingest"})  # read, and then gone, without an entry
+_UNTOLD = frozenset({"token_key"})  # created on first use; the entry of the first operator holds its digest
+_TRANSIENT = frozenset({"ingest"})  # deleted after it is read, without an entry
 
 
 _FULL_EVERY_MS = 24 * 3_600_000
-_SMALL = 20_000  # entries that are replayed in a moment
+_SMALL = 20_000  # so few entries that a full replay is fast
 
 
 def verify_state(db: Session, now: int) -> tuple[StateReport, bool]:
-    """Compare what is new since the last time; everything when that is due, or the ledger is small.
+    """Compare the rows changed since the last comparison, or all if that is due or the ledger is small.
 
-    Gives the report and whether it is of everything.
+    Returns the report, and whether the comparison was full.
     """
     row = db.row("last_comparison")
     last, _ = ledger.read_head(db)
@@ -523,7 +523,7 @@ def verify_state(db: Session, now: int) -> tuple[StateReport, bool]:
 
 
 def keep_verified(db: Session, report: StateReport, now: int, *, full: bool) -> None:
-    """Remember how far the state was compared, and when everything was."""
+    """Store how far the state was compared, and the time of the last full comparison."""
     row = db.row("last_comparison")
     full_at = now if full or row is None else row[2]
     position = {"seq": report.entries, "at": now, "full_at": full_at, "differences": len(report.differences)}

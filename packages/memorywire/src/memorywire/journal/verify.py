@@ -1,4 +1,4 @@
-"""Proves a ledger from its rows and signed checkpoints, or names the first entry that is wrong and why."""
+"""Verifies a ledger from its rows and signed checkpoints, or reports the first wrong entry and why."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,9 +14,9 @@ from memorywire.model.text import counted
 
 
 class Keyring:
-    """The keys that are trusted: the pinned ones, and those they handed over to, signed by both sides.
+    """The trusted keys: the pinned ones, and those linked to them by handovers that both keys signed.
 
-    Each key counts for the log sizes between the handover to it and the one from it.
+    Each key is valid for the log sizes from the handover to it up to the handover from it.
     """
 
     def __init__(self, pinned: Iterable[Verifier], checkpoints: Sequence[Checkpoint]) -> None:
@@ -26,12 +26,12 @@ class Keyring:
             if checkpoint.handover is not None and _is_agreed(checkpoint, checkpoint.handover)
         ]
         self._keys = set(pinned)
-        for _ in self._handovers:  # each round goes at least one handover further, in either direction
+        for _ in self._handovers:  # each round follows at least one more handover, in either direction
             linked = [{h.old, h.new} for _, h in self._handovers if self._keys & {h.old, h.new}]
             self._keys |= set().union(*linked)
 
     def has_signed(self, checkpoint: Checkpoint) -> bool:
-        """Whether a key that was in use at that size vouches for it."""
+        """Return whether a key that was in use at that log size signed the checkpoint."""
         return any(
             key.name == checkpoint.origin
             and self._in_use(key, checkpoint.size)
@@ -50,7 +50,7 @@ def _is_agreed(checkpoint: Checkpoint, handover: Handover) -> bool:
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """The first entry that is wrong; with `until`, the first wrong one lies somewhere from it to there."""
+    """The first wrong entry; with `until`, it is somewhere between `entry` and `until`."""
 
     entry: int
     reason: str
@@ -62,7 +62,7 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """How far a ledger was proven: its entries, and of them those under a checkpoint."""
+    """The result of a verification: the number of entries, and how many are under a checkpoint (`sealed`)."""
 
     entries: int
     root: bytes
@@ -77,18 +77,18 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def exposed(self) -> int:
-        """Entries after the last checkpoint, which the owner of the database could still rewrite."""
+        """The number of entries after the last checkpoint; the owner of the database could rewrite them."""
         return self.entries - self.sealed
 
 
 def verify(
     rows: Iterable[Row], checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier], *, expected: int = 0
 ) -> Report:
-    """Walk the whole log once.
+    """Verify the whole log in one pass.
 
-    The chain shows entries that were edited, deleted, inserted or reordered. The checkpoints, which may have
-    been stored elsewhere, show a log that was rebuilt, truncated or rolled back.
-    `expected` is how many entries a checkpoint is known to have held.
+    The chain reveals entries that were edited, deleted, inserted or reordered. The checkpoints, which may
+    have been stored elsewhere, reveal a log that was rebuilt, truncated or rolled back.
+    `expected` is the number of entries that are known to be signed.
     """
     walk = _Walk(checkpoints=sorted(checkpoints, key=lambda c: c.size))
     fault = find_unsigned(walk.checkpoints, keys) or walk.through(rows) or walk.behind(expected)
@@ -118,14 +118,14 @@ class _Walk(Struct, kw_only=True):
         return None
 
     def behind(self, expected: int) -> Fault | None:
-        """The fault of a log that ends before what checkpoints have signed; None if it does not."""
+        """Return the fault of a log that has fewer entries than were signed, else None."""
         size = self.edge.size
         if self.passed < len(self.checkpoints):
             signed_size = self.checkpoints[-1].size
             gone = f"is missing: a signed checkpoint has {counted(signed_size, 'entry')}, not {size}"
             if self.sealed == size:
                 return Fault(entry=size + 1, reason=gone)
-            # What stands behind the last checkpoint that fits may be a rebuilt remainder.
+            # Entries after the last matching checkpoint may have been rebuilt.
             return Fault(
                 entry=self.sealed + 1, until=size + 1, reason=f"at the latest, entry {size + 1} {gone}"
             )
@@ -184,7 +184,7 @@ def _read_number(body: str) -> Json:
 
 
 def find_unsigned(checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier]) -> Fault | None:
-    """The first checkpoint that no trusted key vouches for."""
+    """Return the fault of the first checkpoint that no trusted key signed, or None."""
     ring = Keyring(keys, checkpoints)
     sizes = [0, *(checkpoint.size for checkpoint in checkpoints)]
     for (before, size), checkpoint in zip(pairwise(sizes), checkpoints, strict=True):
@@ -198,6 +198,6 @@ def find_unsigned(checkpoints: Sequence[Checkpoint], keys: Sequence[Verifier]) -
 
 
 def pair_checkpoints(checkpoints: Sequence[Checkpoint]) -> Iterator[tuple[Checkpoint, Checkpoint]]:
-    """Neighbouring checkpoints of different size, to be connected by consistency proofs."""
+    """Return pairs of neighbouring checkpoints of different sizes, for consistency proofs."""
     ordered = sorted({checkpoint.size: checkpoint for checkpoint in checkpoints}.items())
     return pairwise(checkpoint for _, checkpoint in ordered)

@@ -1,6 +1,6 @@
 """Webhooks.
 
-Addresses that are told of events, how far each was told in the ledger, and what it never accepted.
+The URLs that receive events, the last ledger entry delivered to each, and the undeliverable events.
 """
 
 import json
@@ -17,10 +17,10 @@ from memorywire.model.record import Scope
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
-    """An address, whose events it is told, and the last of them; `secret` signs what it is sent.
+    """A URL, the agents whose events it receives, and its position; `secret` signs the deliveries.
 
-    `tries` failed since then, the last with `error`; the next try is at `due_at` or later. `buried`
-    events were given up. One for `review` gets the held requests alone, and decides them.
+    `tries` deliveries have failed since then, the last with `error`; the next try is at `due_at` or later.
+    `buried` events were given up. With `review` it receives only held requests, and decides them.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
 
 
 class Letter(Struct, frozen=True, kw_only=True):
-    """An event that an address did not accept, however often it was tried."""
+    """An event that could not be delivered after all retries."""
 
     event: int
     at: int
@@ -77,26 +77,26 @@ class Webhooks:
         return [_read_webhook(*row) for row in rows]
 
     async def list_dead_letters(self, id: str) -> list[Letter]:
-        """The events that the address did not accept."""
+        """Return the events that could not be delivered to the webhook."""
         rows = await self._backend.read(lambda db: db.rows("dead_letters", {"id": id}))
         return [Letter(event=sequence, at=at, error=error) for sequence, at, error in rows]
 
     async def lease(self, webhook: Webhook, until: int) -> bool:
-        """Reserve this webhook for this process until then; False if another process was faster."""
+        """Reserve the webhook for this process until then; False if another process has reserved it."""
         lease = {"id": webhook.id, "position": webhook.position, "due_at": webhook.due_at, "until": until}
         return bool(await self._backend.write(lambda db: db.execute("lease_webhook", lease)))
 
     async def advance(self, id: str, position: int) -> None:
-        """Remember that the address accepted everything up to the position."""
+        """Store that everything up to the position was delivered."""
         await self._backend.write(lambda db: _advance(db, id, position))
 
     async def fail(self, id: str, *, tries: int, due_at: int, error: str) -> None:
-        """Remember that the address did not accept an event, and when to try again."""
+        """Store that a delivery failed, and when to try again."""
         failure = {"id": id, "tries": tries, "due_at": due_at, "error": error}
         await self._backend.write(lambda db: db.execute("fail_webhook", failure))
 
     async def bury(self, id: str, letter: Letter) -> None:
-        """Give an event up, and go on with the next."""
+        """Store an event as undeliverable, and continue after it."""
 
         def work(db: Session) -> None:
             row = {"id": id, "seq": letter.event, "at": letter.at, "error": letter.error}
@@ -106,13 +106,13 @@ class Webhooks:
         await self._backend.write(work)
 
     async def discard(self, id: str, event: int) -> None:
-        """Forget that the address did not accept an event."""
+        """Delete an undeliverable event from the list."""
         letter = {"id": id, "seq": event}
         await self._backend.write(lambda db: db.execute("remove_dead_letter", letter))
 
 
 def build_row(webhook: Webhook) -> dict[str, Any]:
-    """The parameters with which a webhook is added."""
+    """Return the SQL parameters that add a webhook."""
     return {
         "id": webhook.id,
         "url": webhook.url,

@@ -1,5 +1,4 @@
-"""The journal in SQLite: in the file of the store, so that a change and its entry are one transaction, or
-alone.
+"""The journal in SQLite: in the store's file, so that a change and its entry are one transaction, or alone.
 
 `journal.sql`, `ledger.sql` and `services.sql` have its statements, `migrations` its tables.
 """
@@ -30,11 +29,11 @@ T = TypeVar("T")
 
 STATEMENTS = Document(__package__, "journal.sql", "ledger.sql", "services.sql")
 
-_CONTENT, _WIDTH = 21, 23  # of the view `record`: the column of the content, and how many a memory has
+_CONTENT, _WIDTH = 21, 23  # in the view `record`: the index of the content, and the number of columns
 
 
 class SqliteSession(Struct, frozen=True):
-    """Satisfies Session, with a connection whose transaction the caller began."""
+    """Implements Session on a connection; the caller has begun the transaction."""
 
     connection: apsw.Connection
 
@@ -65,13 +64,13 @@ class SqliteSession(Struct, frozen=True):
         return migrations(__package__)
 
     def lock_ledger(self) -> None:
-        """Nothing to do: a file has one writer."""
+        """Do nothing: a file has one writer."""
 
     def see_tenant(self, tenant: str) -> None:
-        """Nothing to do: every transaction of a file sees all of it."""
+        """Do nothing: every transaction of a file sees all tenants."""
 
     def see_all_tenants(self) -> None:
-        """Nothing to do: every transaction of a file sees all of it."""
+        """Do nothing: every transaction of a file sees all tenants."""
 
     def stored_versions(self, memories: Iterable[tuple[str, str]] | None = None) -> Iterator[StoredVersion]:
         if memories is None:
@@ -85,7 +84,7 @@ class SqliteSession(Struct, frozen=True):
 
 
 def _stored_version(row: Row) -> StoredVersion:
-    """The version in a row of the view `record`, followed by its changes and its index."""
+    """Build a version from a row of the view `record` with the columns of its changes and its index."""
     position, _, ended, reason, into, began_by, ended_by, first, puts, *index = row[_WIDTH:]
 
     def is_indexed(record: Record) -> bool:
@@ -115,9 +114,9 @@ def _on_connection(work: Work[T]) -> Callable[[apsw.Connection], T]:
 
 
 class SqliteBackend:
-    """Satisfies JournalBackend. `store` is the store in the same file.
+    """Implements JournalBackend. `store` is the store in the same file.
 
-    Without one the file is the journal's own.
+    Without it, the file contains only the journal.
     """
 
     def __init__(self, file: SqliteFile, store: SqliteStore | None = None) -> None:
@@ -126,7 +125,7 @@ class SqliteBackend:
 
     @classmethod
     def open_file(cls, location: Location, setup: Work[None]) -> "SqliteBackend":
-        """A journal in a file of its own, or in memory; blocks."""
+        """Open a journal in a separate file or in memory; blocks."""
         retry_policy = RetryPolicy()
 
         def prepare(db: apsw.Connection) -> None:
@@ -218,13 +217,13 @@ class SqliteBackend:
         await asyncio.sleep(seconds)
 
     async def close(self) -> None:
-        """Close a file of the journal's own; the store closes the file that they share."""
+        """Close the file, unless a store shares it and closes it."""
         if self._store is None:
             await self._file.close()
 
 
 class LedgerFile(Struct, frozen=True, kw_only=True):
-    """A database file read without a journal: for audits and checks, also of a file that is damaged or old.
+    """Opens a database file without a journal, for audits and checks, even if it is damaged or old.
 
     Blocks.
     """
@@ -242,7 +241,7 @@ class LedgerFile(Struct, frozen=True, kw_only=True):
             yield cls(location=location, connection=connection)
 
     def read(self, work: Work[T]) -> T:
-        """The result of `work` in one snapshot."""
+        """Run `work` in one snapshot and return its result."""
         with map_errors(self.location), snapshot(self.connection):
             return work(SqliteSession(self.connection))
 
@@ -251,7 +250,7 @@ class LedgerFile(Struct, frozen=True, kw_only=True):
             return work(SqliteSession(self.connection))
 
     def lines(self, work: Work[Iterator[str]]) -> Iterator[str]:
-        """As `read`, line by line, so that an error of the caller is not mapped to one of the database."""
+        """Like `read`, but yield lines; errors of the caller are not mapped to database errors."""
         with snapshot(self.connection):
             with map_errors(self.location):
                 lines = work(SqliteSession(self.connection))

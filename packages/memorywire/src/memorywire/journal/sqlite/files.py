@@ -1,7 +1,7 @@
-"""Database files: copies with everything that proves them, and checks of pages, rows and ledger.
+"""Database files: backups with keys and checkpoints, and checks of pages, rows and ledger.
 
-A copy is taken while others write, and checked before it counts. All functions block: they are for threads
-and for the command line.
+A backup is taken while others write, and checked before it gets its name. All functions block: call them in
+threads or on the command line.
 """
 
 import os
@@ -33,9 +33,9 @@ _BESIDE = ("-wal", "-shm", "-ledger.key", "-checkpoints", "-ledgers")
 
 
 class Copied(Struct, frozen=True, kw_only=True):
-    """What was copied: the target, its bytes, its ledger entries, and how many of these are unsigned.
+    """The result of a copy: the target, its bytes, its ledger entries, and how many of these are unsigned.
 
-    `replaced` is the new name of the file that stood in its place.
+    `replaced` is the new name of the file that was at the target before.
     """
 
     path: Path
@@ -46,24 +46,24 @@ class Copied(Struct, frozen=True, kw_only=True):
 
 
 def backup(source: Path, target: Path) -> Copied:
-    """A copy of the database as it is at one moment, with its key, checkpoints and other ledgers beside it.
+    """Copy a snapshot of the database, with its key, its checkpoints and imported ledgers.
 
-    Every change that was acknowledged before this was called is in it. Writers go on meanwhile.
+    It contains every change that was acknowledged before this call. Writers are not blocked.
     """
     _must_exist(source)
     if target.exists():
         raise Conflict(f"{target} exists", field="file", fix="name a new file")
     signer = Signer.beside(source)
-    with signer.still():  # so that no checkpoint speaks of entries that the copy does not have
+    with signer.still():  # so that no checkpoint covers entries that the copy lacks
         copied = _copy(source, target)
         _copy_files(signer, Signer.beside(target))
     return copied
 
 
 def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
-    """The backup in the place of the database, after its pages and its ledger were checked.
+    """Replace the database by the backup, after its pages and its ledger were checked.
 
-    What was there is renamed, with `aside` at the end of its name, when `replace` allows it.
+    An existing file is renamed with the suffix `aside` if `replace` is set; otherwise raises Conflict.
     """
     _must_exist(source)
     check_backup(source)
@@ -91,15 +91,15 @@ def restore(source: Path, target: Path, *, replace: bool, aside: str) -> Copied:
 
 
 def _in_use(path: Path) -> bool:
-    """Whether another process or connection has the database open: then it cannot be locked exclusively."""
+    """Return whether another connection has the database open: then it cannot be locked exclusively."""
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
-            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # what is kept beside stays as it was
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # leaves the WAL file unchanged
             db.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK").fetchall()
     except apsw.BusyError:
         return True
     except apsw.Error:
-        return False  # damaged, which is what a backup is for
+        return False  # damaged, which is a reason to restore
     return False
 
 
@@ -116,9 +116,9 @@ def _copy(source: Path, target: Path) -> Copied:
 
 
 def _copy_pages(original: apsw.Connection, partial: Path, target: Path) -> tuple[int, int]:
-    """Copy every page into one file that is whole by itself, and check the copy.
+    """Copy every page into one file without WAL, and check the copy.
 
-    Gives how many entries its ledger has, and how many of them are unsigned. Errors name the target.
+    Returns the number of its ledger entries, and of the unsigned ones. Errors name the target.
     """
     with map_errors(Location(path=target)), closing(connect(Location(path=partial))) as copy:
         with copy.backup("main", original, "main") as pages:
@@ -137,7 +137,7 @@ def _open(path: Path) -> Iterator[apsw.Connection]:
 
 
 def check_backup(path: Path) -> None:
-    """Raise StoreCorrupt unless the pages, the rows and the ledger of a backup hold; reads all of it."""
+    """Raise StoreCorrupt unless pages, rows and ledger of a backup are valid; reads the whole file."""
     with _open(path) as db:
         _refuse_damage(db, path)
         session = SqliteSession(db)
@@ -158,7 +158,7 @@ def _refuse_damage(db: apsw.Connection, path: Path) -> None:
 
 
 def _way_out(path: Path) -> str:
-    """What to try with a copy that looks broken: the files beside it may only be missing."""
+    """Return a fix for a copy that looks broken: perhaps only its key or checkpoint file is missing."""
     signer = Signer.beside(path)
     missing = [file.name for file in (signer.key, signer.checkpoints) if not file.exists()]
     if not missing:
@@ -186,12 +186,12 @@ def _must_exist(path: Path) -> None:
 
 
 def find_faults(db: apsw.Connection, signer: Signer) -> list[str]:
-    """What is wrong with the database, in words; reads all of it, inside a snapshot of the caller's."""
+    """Return the faults of the database as texts; reads all of it, inside a snapshot of the caller."""
     return find_damaged_pages(db) or _find_faulty_rows(db, signer)
 
 
 def _find_faulty_rows(db: apsw.Connection, signer: Signer) -> list[str]:
-    """The same, where the pages are known to be sound."""
+    """Return the faults of rows and ledger, for a database whose pages are valid."""
     faults = find_damaged_rows(db)
     saved, _ = signer.load_checkpoints()
     session = SqliteSession(db)
@@ -202,9 +202,9 @@ def _find_faulty_rows(db: apsw.Connection, signer: Signer) -> list[str]:
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """What is wrong with the rows and the ledger of a file, and how many rows have no checksum.
+    """The faults of the rows and the ledger of a file, and how many rows have no checksum.
 
-    `unsigned` entries of the ledger wait for a signature, the first of them since `unsigned_since`.
+    `unsigned` is the number of unsigned ledger entries, `unsigned_since` the time of the first one.
     """
 
     problems: tuple[str, ...]
@@ -214,7 +214,7 @@ class Check(Struct, frozen=True, kw_only=True):
 
 
 def check_file(path: Path) -> Check:
-    """Check the rows and the ledger of a database file whose pages are sound."""
+    """Check the rows and the ledger of a database file whose pages are valid."""
     with _open(path) as db, snapshot(db):
         session = SqliteSession(db)
         unsigned, since = count_unsigned(session) if has_ledger(session) else (0, None)
