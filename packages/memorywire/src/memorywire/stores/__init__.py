@@ -1,1 +1,1 @@
-"""Where memories are kept: the contract, the stores that honour it, and how one is opened by URL."""
+"""Stores of memories: the contract, the stores that implement it, and opening a store by URL."""

@@ -1,7 +1,7 @@
-"""The store contract: four verbs over values, and the optional abilities a store may add.
+"""The store contract: the methods of every store, and the optional protocols a store may add.
 
-A store knows no policy. It keeps our ids, decides liveness and scope inside its own queries, and
-answers with values. `memory.py` is the reference: a store may be faster, never different.
+A store applies no policy. It stores the given ids, checks liveness and scope inside its own queries,
+and returns values. `memory.py` is the reference: a store may be faster, but must return the same.
 """
 
 import warnings
@@ -20,46 +20,46 @@ from memorywire.runtime.protocols import Ability
 
 
 class Store(Protocol):
-    """Keeps and finds records."""
+    """Stores and finds records."""
 
     @property
     def name(self) -> str:
-        """How receipts and outcomes call this store."""
+        """The name of this store in receipts and outcomes."""
         ...
 
     @property
     def features(self) -> frozenset[Feature]: ...
 
     async def write(self, change: Change) -> int:
-        """Commit all of the change or none of it; give its commit sequence.
+        """Commit all of the change or none of it, and return its commit sequence.
 
-        Writing a change id that is already committed gives the same sequence and changes nothing.
-        Raises Conflict when a base moved, Duplicate when a unique put is not, IdempotencyConflict
-        when the scope's agent already used the change's key.
+        Writing a change id that is already committed returns the same sequence and changes nothing.
+        Raises Conflict when a base version has changed, Duplicate when a unique put is not unique,
+        IdempotencyConflict when the scope's agent already used the change's key.
         """
         ...
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        """The current versions of these ids that the scope covers, in the order asked, expired ones too."""
+        """Return the current versions of these ids that the scope covers, also expired, in request order."""
         ...
 
     async def find(self, where: Where, after: str | None = None, limit: int = 100) -> list[Record]:
-        """Matching memories ordered by id, starting behind `after`."""
+        """Return matching memories ordered by id, starting after `after`."""
         ...
 
     async def count(self, where: Where) -> int: ...
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        """The most relevant matching memories, best first, ties by id."""
+        """Return the most relevant matching memories, best first, ties by id."""
         ...
 
     async def duplicate(self, record: Record, at: int) -> Record | None:
-        """The live, unexpired record of exactly the same scope that says the same thing, if any; the entry of
-        a key is never meant, nor does it repeat anything (`model.kv.saying`)."""
+        """Return a live, unexpired record of exactly the same scope with the same content, or None.
+        Key-value entries have no duplicates and are no duplicates (`model.kv.saying`)."""
         ...
 
     async def health(self) -> Mapping[str, Json]:
-        """Whether the store is fit for use (`ok`), and what it knows about itself."""
+        """Return whether the store is usable (`ok`), and details about it."""
         ...
 
     async def close(self) -> None: ...
@@ -67,78 +67,78 @@ class Store(Protocol):
 
 @runtime_checkable
 class SupportsHistory(Protocol, metaclass=Ability):
-    """A store that keeps every version and can say which change did what."""
+    """A store that keeps every version and the effects of every change."""
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
-        """All versions of a record, oldest first; empty when the scope does not cover it."""
+        """Return all versions of a record, oldest first; empty when the scope does not cover it."""
         ...
 
     async def footprint(self, scope: Scope, change_id: str) -> Footprint | None:
-        """What a committed change did, if the scope covers it."""
+        """Return the effects of a committed change, or None if the scope does not cover it."""
         ...
 
     async def committed(self, scope: Scope, key: str) -> Footprint | None:
-        """The change that used this idempotency key in the scope's agent."""
+        """Return the change that used this idempotency key in the scope's agent, or None."""
         ...
 
     async def changes(self, scope: Scope, limit: int) -> list[Change]:
-        """The newest changes of the scope, newest first, without their contents."""
+        """Return the newest changes of the scope, newest first, without their contents."""
         ...
 
 
 @runtime_checkable
 class SupportsBulkWrite(Protocol, metaclass=Ability):
-    """A store that commits many changes together in less time than one after the other."""
+    """A store that commits many changes together faster than one by one."""
 
     async def write_many(self, changes: Sequence[Change]) -> list[int | Exception]:
-        """Each change as `write` would commit it, in order; what one of them raises concerns it alone."""
+        """Commit each change as `write` would, in order; an error affects only its own change."""
         ...
 
 
 Glimpse: TypeAlias = tuple[str, int, int, int | None, str | None]
-"""A record's id, version, created_at and expires_at, and one value of its metadata as JSON, if it is there.
+"""A record's id, version, created_at and expires_at, and one value of its metadata as JSON, or None.
 
-A plain tuple: nothing of it is made before it is asked for, and the garbage collector does not look at it.
+A plain tuple, because it is cheap to create and the garbage collector does not track it.
 """
 
 
 @runtime_checkable
 class SupportsPeek(Protocol, metaclass=Ability):
-    """A store that can tell where records stand faster than it can read them."""
+    """A store that can return summaries of records faster than whole records."""
 
     async def glance(self, scope: Scope, ids: Sequence[str], name: str) -> list[Glimpse]:
-        """A summary of what `get` would give; of the metadata only the entry `name`."""
+        """Return summaries of the records of `get`; of the metadata only the entry `name`."""
         ...
 
 
 @runtime_checkable
 class SupportsChangeLog(Protocol, metaclass=Ability):
-    """A historian that hands out its changes in order, so that another store can repeat them."""
+    """A store with history that returns its changes in order, so that another store can repeat them."""
 
     async def agents(self, tenant: str) -> list[str]:
-        """The names of all agents of the tenant whose memory ever changed."""
+        """Return the names of all agents of the tenant whose memory ever changed."""
         ...
 
     async def log(self, scope: Scope, after: int, limit: int) -> list[Footprint]:
-        """The agent's changes behind that commit sequence, oldest first, with what they began and ended."""
+        """Return the agent's changes after a commit sequence, oldest first, with their effects."""
         ...
 
     async def origins(self, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
-        """For each of these ids the change that began its first version, in any scope."""
+        """Return for each of these ids the change that began its first version, in any scope."""
         ...
 
     async def known(self, tenant: str, change_ids: Sequence[str]) -> Mapping[str, str]:
-        """The agent that each of these changes belongs to; changes that were never committed are left out."""
+        """Return the agent of each of these changes; changes that were never committed are left out."""
         ...
 
     async def vectors(self, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
-        """The vectors of these versions (id, number), as puts bring them; None where there is none."""
+        """Return the vectors of these versions (id, number), encoded as in a put, or None for each."""
         ...
 
 
 @runtime_checkable
 class SupportsDeferredQuery(Protocol, metaclass=Ability):
-    """A store that can begin a search before the query's vectors are made."""
+    """A store that can begin a search before the query's vectors are computed."""
 
     async def search_late(
         self,
@@ -149,10 +149,10 @@ class SupportsDeferredQuery(Protocol, metaclass=Ability):
         brief: bool = False,
         enough: Enough | None = None,
     ) -> list[Scored]:
-        """As `search`, for a question without vectors, which `ask` completes when they are needed.
+        """Like `search`, for a query without vectors; the store calls `ask` for the query with vectors.
 
-        A `brief` question takes no time to complete, so a store that is as quick may answer on the caller's
-        thread. Where no memory is demoted, and all or none are turns of sessions, the store may stop at
+        If `brief`, `ask` returns at once, so a store that is fast enough may answer on the caller's
+        thread. If no memory is demoted, and all or none are turns of sessions, the store may stop at
         `enough`; it may then leave out every signal but `rest`.
         """
         ...
@@ -160,68 +160,68 @@ class SupportsDeferredQuery(Protocol, metaclass=Ability):
 
 @runtime_checkable
 class SupportsEdges(Protocol, metaclass=Ability):
-    """A store that keeps the edges between its memories."""
+    """A store that has edges between its memories."""
 
     async def edges(self, scope: Scope, ids: Sequence[str], besides: Collection[str] = ()) -> list[Edge]:
-        """Every edge that begins or ends at one of these current memories, by source, kind and target.
+        """Return every edge from or to one of these current memories, by source, kind and target.
 
-        Two that share a name relate to each other, unless the name is among those in `besides`.
+        Two memories with a common name are related, unless the name is in `besides`.
         """
         ...
 
 
 @runtime_checkable
 class Tracker(Protocol, metaclass=Ability):
-    """A store that remembers when its memories were last recalled."""
+    """A store that records when its memories were last recalled."""
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None: ...
 
 
 @runtime_checkable
 class RecallCounter(Protocol, metaclass=Ability):
-    """A tracker that also remembers how often."""
+    """A tracker that also counts recalls."""
 
     async def recalls(self, records: Sequence[Record]) -> Sequence[int]:
-        """How often each of these, which the store handed out itself, was recalled."""
+        """Return how often each of these records, which this store returned, was recalled."""
         ...
 
 
 @runtime_checkable
 class SupportsListing(Protocol, metaclass=Ability):
-    """A store that can say what it holds without being asked for it."""
+    """A store that can list its agents and its newest memories."""
 
     async def owners(self, tenant: str) -> list[tuple[str, int]]:
-        """The agents that have current memories in the tenant, by name, and how many."""
+        """Return the agents with current memories in the tenant, by name, and the number of memories."""
         ...
 
     async def newest(self, where: Where, before: str | None, limit: int) -> list[Record]:
-        """Matching memories, the greatest id first, starting below `before`."""
+        """Return matching memories in descending order of id, starting below `before`."""
         ...
 
 
 @runtime_checkable
 class SupportsTally(Protocol, metaclass=Ability):
-    """A store that counts values without handing out the memories that have them."""
+    """A store that counts values without returning the memories that have them."""
 
     async def tally(self, where: Where) -> Mapping[str, Mapping[str, int]] | None:
-        """How many matching memories have which value, by field of a facet; None if it must read each."""
+        """Count matching memories per facet field and value; None if that would have to read each one."""
         ...
 
 
 @runtime_checkable
 class Ingester(Protocol, metaclass=Ability):
-    """A store over a product that itself finds what is worth keeping in a conversation."""
+    """A store over a product that extracts memories from conversations itself."""
 
     async def ingest(self, scope: Scope, messages: Sequence[Mapping[str, str]]) -> list[str]:
-        """What the product would remember of these messages (`role`, `content`), in its own words.
+        """Return the texts that the product would remember of these messages (`role`, `content`).
 
-        Nothing is kept: the caller decides what is remembered, by a change like any other.
+        Stores nothing: the caller decides what is remembered, with a normal change.
         """
         ...
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """What one store of several did with a change, after how many seconds; without `error` it holds it."""
+    """The outcome of a write in one of several stores; without `error` the store has the change."""
 
     store: str
     error: MemorywireError | None = None
@@ -229,7 +229,7 @@ class Written(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What one store of several answered, best first, and after how many seconds."""
+    """The hits of one of several stores, best first, or its error, and the elapsed seconds."""
 
     store: str
     hits: tuple[Scored, ...] = ()
@@ -239,25 +239,25 @@ class Found(Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class FallsBack(Protocol, metaclass=Ability):
-    """A store with a second one that answers when it cannot."""
+    """A store with a second store that answers when the first one fails."""
 
     async def search_either(self, query: Query, limit: int) -> Found:
-        """As `search`; `error` is set when the second store answered, and says why."""
+        """Like `search`; if the second store answered, `error` is the error of the first."""
         ...
 
 
 @runtime_checkable
 class RemovesUsers(Protocol, metaclass=Ability):
-    """A store that can take the id of a user out of the rows that an erasure leaves."""
+    """A store that can remove the id of a user from the rows that remain after an erasure."""
 
     async def remove_user(self, tenant: str, user: str, mark: str) -> None:
-        """Put the mark in the place of the id of a user, of whom no content is left."""
+        """Replace the id of a user without remaining content by the mark."""
         ...
 
 
 @runtime_checkable
 class SupportsReplicas(Protocol, metaclass=Ability):
-    """A store made of stores, which can say what each of them did."""
+    """A store made of several stores, which reports the outcome of each."""
 
     @property
     def replica_names(self) -> tuple[str, ...]:
@@ -267,15 +267,15 @@ class SupportsReplicas(Protocol, metaclass=Ability):
     def replica(self, name: str) -> Store: ...
 
     async def write_each(self, change: Change, names: Sequence[str]) -> list[Written]:
-        """Write the change to these replicas at once; errors are part of the answer."""
+        """Write the change to these replicas concurrently; errors are part of the result."""
         ...
 
     async def search_each(self, query: Query, limit: int) -> list[Found]:
-        """Ask every replica at once, under one deadline; errors are part of the answer."""
+        """Search every replica concurrently, under one deadline; errors are part of the result."""
         ...
 
     def mark_lagging(self, names: Collection[str]) -> None:
-        """Mark exactly these replicas as missing changes: they are read only when no other answers."""
+        """Mark exactly these replicas as lagging: they are read only when no other one answers."""
         ...
 
 
@@ -291,7 +291,7 @@ _EARLIER = {
 
 
 def __getattr__(name: str) -> object:
-    """Give a protocol under its name of 0.1.0, with a DeprecationWarning."""
+    """Return a protocol by its name in 0.1.0, with a DeprecationWarning."""
     if name not in _EARLIER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     protocol = _EARLIER[name]

@@ -1,7 +1,7 @@
 """Memories in one SQLite file: versions, vectors, text index and history in the same transaction.
 
 `sqlite:///absolute/path`, `sqlite:///./relative/path`, `sqlite:///~/path`; `sqlite://` is in memory.
-`?synchronous=normal` trades the durability of the last commits before a power cut for speed.
+`?synchronous=normal` is faster, but a power failure may lose the last commits.
 """
 
 import asyncio
@@ -26,5 +26,5 @@ __all__ = [
 
 
 async def open_store(url: str, *, space: Space) -> SqliteStore:
-    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    """Open the store at this URL, with vectors of `space`; creates the file if it does not exist."""
     return await asyncio.to_thread(SqliteStore, locate(url), space)

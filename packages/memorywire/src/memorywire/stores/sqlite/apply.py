@@ -1,4 +1,4 @@
-"""Applies a change inside a transaction that its caller began."""
+"""Applies changes inside a transaction of the caller."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -34,11 +34,11 @@ from memorywire.stores.sqlite.sql import QUERIES
 
 _FEW = 2
 _DIGEST = VERSION.index("digest")
-_SAYING = [*map(VERSION.index, ("tenant", "agent", "user", "digest"))]  # who says what
+_SAYING = [*map(VERSION.index, ("tenant", "agent", "user", "digest"))]  # the columns that define a duplicate
 
 
 class _Newest(Struct, frozen=True):
-    """The last version under an id."""
+    """The last version of an id."""
 
     scope: Scope
     number: int
@@ -47,12 +47,12 @@ class _Newest(Struct, frozen=True):
 
 
 def apply(db: apsw.Connection, change: Change, row: Row, versions: Sequence[Row]) -> int:
-    """Write a change by its rows and give its commit sequence; when it raises, the caller undoes the rest."""
+    """Write a change and return its commit sequence; if it raises, the caller rolls back."""
     started = db.execute(QUERIES["begin_change"], row).get
     if started is None:
         return _find_committed(db, change)
     sequence = int(started)
-    # Ends first, so that a put may say again what its own change retires.
+    # Ends first, so that a put may repeat the content that its own change ends.
     for end in change.end:
         _end(db, change, sequence, end)
     for put, version in zip(change.put, versions, strict=True):
@@ -63,7 +63,7 @@ def apply(db: apsw.Connection, change: Change, row: Row, versions: Sequence[Row]
 
 
 def _find_committed(db: apsw.Connection, change: Change) -> int:
-    """The sequence of a change that is committed already; IdempotencyConflict if only its key is."""
+    """Return the sequence if the change is committed; raises IdempotencyConflict if only its key is used."""
     name = {"tenant": change.scope.tenant, "id": change.id}
     sequence = db.execute(QUERIES["change_by_id"], name).get
     if sequence is None:
@@ -94,7 +94,7 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
         db.execute(QUERIES["begin_chain"], (*version, sequence, put.unique, *same))
         if db.changes():
             _keep_tokens(db, put)
-            return  # in one statement, as nearly every put; the rest is for finding out why not
+            return  # the usual case; the rest finds the reason of a refusal
     elif is_next_version(change, put) and _replace_live(db, sequence, put):
         db.execute(QUERIES["begin_version"], (*version, sequence))
         _keep_tokens(db, put)
@@ -117,7 +117,7 @@ def _put(db: apsw.Connection, change: Change, sequence: int, put: Put, version: 
 
 
 def _keep_tokens(db: apsw.Connection, put: Put) -> None:
-    """Keep the tokens of the version that was begun just now."""
+    """Store the tokens of the version that was just inserted."""
     position, tokens = db.last_insert_rowid(), read_tokens(put.vector)
     if tokens is not None:
         db.execute(QUERIES["keep_tokens"], (position, tokens, crc32(tokens)))
@@ -127,24 +127,24 @@ def _keep_tokens(db: apsw.Connection, put: Put) -> None:
 
 
 def is_brief(change: Change) -> bool:
-    """Whether a change takes a few statements and erases nothing."""
+    """Return whether a change takes only a few statements and erases nothing."""
     return not change.erase and len(change.put) + len(change.end) <= _FEW
 
 
 def is_first_version(change: Change, put: Put) -> bool:
-    """Whether this put begins a new record, which only the file's constraints can refuse."""
+    """Return whether this put begins a new record; only constraints of the file can refuse it."""
     fresh = put.base is Base.NOTHING and put.record.version == 1 and put.like is None
     return fresh and change.scope.covers(put.record.scope)
 
 
 def is_next_version(change: Change, put: Put) -> bool:
-    """Whether this put replaces a live version, and is refused only when another version is live."""
+    """Return whether this put replaces a live version; it is refused only if another version is live."""
     next_one = put.base is Base.LIVE and put.like is None and not put.unique
     return next_one and change.scope.covers(put.record.scope)
 
 
 def _replace_live(db: apsw.Connection, sequence: int, put: Put) -> bool:
-    """End the version before this one; False when it was not live."""
+    """End the version before this one; False if it was not live."""
     record = put.record
     name: Bindings = {
         "id": record.id,
@@ -157,7 +157,7 @@ def _replace_live(db: apsw.Connection, sequence: int, put: Put) -> bool:
 
 
 def _refuse_wrong_base(db: apsw.Connection, change: Change, put: Put) -> None:
-    """Raise Conflict unless what stands under the id is what the put expects."""
+    """Raise Conflict unless the newest version of the id is the one that the put expects."""
     record = put.record
     newest = _find_newest(db, record.scope.tenant, record.id)
     if not change.scope.covers(record.scope) or (put.base is Base.NOTHING and newest is not None):
@@ -194,7 +194,7 @@ def _erase(db: apsw.Connection, change: Change, sequence: int, id: str) -> None:
 
 
 def _update_checksums(db: apsw.Connection, name: Bindings) -> None:
-    """Give what an erasure leaves of a record, and the changes that lost something, new checksums."""
+    """Update the checksums of erased versions, and of changes from which the erasure removed values."""
     versions = [
         (checksum_row(row[: len(RECORD)]) ^ checksum_end(*row[len(RECORD) + 1 :]), row[len(RECORD)])
         for row in db.execute(QUERIES["erased_versions"], name)
@@ -223,19 +223,19 @@ def _find_newest(db: apsw.Connection, tenant: str, id: str) -> _Newest | None:
 _REPLACED = EndReason.REPLACED.value
 
 GroupResult: TypeAlias = list[int | Exception]
-"""What became of each change: its commit sequence, or what was in its way."""
+"""For each change its commit sequence, or its error."""
 
 
 class GroupRefused(Exception):
-    """Some of these changes did not find what they expect, so each has to be tried alone."""
+    """A change in the group was refused, so each change must be tried alone."""
 
 
 class Group(Struct, frozen=True):
     """Changes as columns of rows; each change begins one version and does nothing else.
 
     `replaced` are the versions that end: the index of the change, and the version that must be live. `said`
-    is JSON with the words that no other live memory may say, if that has to be checked. `tokens` are those of
-    the versions that have any, by index.
+    is JSON with the content digests that no other live memory may have, if that must be checked. `tokens`
+    are (index of the change, tokens) for versions with tokens.
     """
 
     count: int
@@ -247,7 +247,7 @@ class Group(Struct, frozen=True):
 
 
 def prepare_group(changes: Sequence[Change], space: Space) -> Group | None:
-    """The group of these changes, with everything slow done; None when they cannot be written as one."""
+    """Prepare the rows of these changes as a group; None if they cannot be written together."""
     unique = {put.unique for change in changes for put in change.put}
     if len(unique) > 1 or not all(map(_is_plain, changes)):
         return None
@@ -276,10 +276,10 @@ def prepare_group(changes: Sequence[Change], space: Space) -> Group | None:
 
 
 def apply_group(db: apsw.Connection, group: Group) -> GroupResult:
-    """Write the whole group, and give the commit sequence of each change.
+    """Write the whole group and return the commit sequence of each change.
 
-    Raises Unsettled, or a broken constraint, when one of them did not find what it expects; the caller undoes
-    the rest.
+    Raises GroupRefused or a constraint error if a change is refused; the caller rolls back
+    the transaction.
     """
     if group.said is not None and db.execute(QUERIES["same_contents"], {"said": group.said}).get:
         raise GroupRefused
@@ -303,10 +303,10 @@ def apply_group(db: apsw.Connection, group: Group) -> GroupResult:
 
 
 def run_in_savepoint(db: apsw.Connection, work: Work[int]) -> int | Exception:
-    """What a work gives, or the error it raised; an error undoes this work alone."""
+    """Run a work and return its result or its error; an error rolls back only this work."""
     with Savepoint(db) as attempt:
         return work(db)
-    if not isinstance(attempt.error, Exception):  # the process is being stopped
+    if not isinstance(attempt.error, Exception):  # e.g. KeyboardInterrupt
         raise attempt.error or AssertionError("unreachable: what failed has an error")
     return attempt.error
 

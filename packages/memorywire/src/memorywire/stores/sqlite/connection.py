@@ -1,4 +1,4 @@
-"""Connections to one database: how they are opened and configured, and what their errors mean here."""
+"""Connections to one database: opening, configuration, transactions and error mapping."""
 
 import os
 import random
@@ -33,7 +33,7 @@ _PATCHED = {(3, 50): 7, (3, 44): 6}
 
 
 def wal_is_safe(version: str) -> bool:
-    """Whether a committed write survives concurrent checkpoints in this SQLite version."""
+    """Return whether committed writes survive concurrent checkpoints in this SQLite version."""
     major, minor, patch, *_ = (*(int(part) for part in version.split(".")), 0, 0)
     if (major, minor, patch) >= _FIRST_SAFE:
         return True
@@ -42,12 +42,12 @@ def wal_is_safe(version: str) -> bool:
 
 
 def sqlite_version() -> str:
-    """The version of the SQLite library in use."""
+    """Return the version of the SQLite library in use."""
     return apsw.sqlite_lib_version()
 
 
 def require_safe_wal(version: str) -> None:
-    """Refuse an engine that could lose what it acknowledged."""
+    """Raise UnsafeEngine for a SQLite version that can lose committed writes."""
     if not wal_is_safe(version):
         raise UnsafeEngine(
             f"SQLite {version} can lose committed writes when several processes share a file",
@@ -59,18 +59,18 @@ Connect: TypeAlias = Callable[[Location], apsw.Connection]
 T = TypeVar("T")
 Work: TypeAlias = Callable[[apsw.Connection], T]
 
-# The engine's own busy wait only smooths short collisions: it is unfair under load, so the longer
-# wait is `RetryPolicy`, with jitter.
+# SQLite's own busy wait only covers short collisions: it is unfair under load, so `RetryPolicy` does
+# the longer wait, with jitter.
 _BUSY_MS = 10
-_LARGEST_LOG = 64 * 1024 * 1024  # bytes a log may keep on the disk once its content is in the file
-_PAGES_OF_LOG = 4_000  # before its content is moved: a page that many commits touch is moved once
+_LARGEST_LOG = 64 * 1024 * 1024  # bytes to which a log is truncated after its checkpoint
+_PAGES_OF_LOG = 4_000  # before a checkpoint; large, so that a page changed by many commits is moved once
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.02
 _HURRY_SECONDS = 1.0
 
 
 def connect(location: Location) -> apsw.Connection:
-    """A configured connection; a file that does not exist yet is created for its owner alone."""
+    """Return a configured connection; creates a missing file, readable only by its owner."""
     if location.path is None:
         return configure(apsw.Connection(":memory:"), location)
     require_safe_wal(apsw.sqlite_lib_version())
@@ -82,10 +82,10 @@ def connect(location: Location) -> apsw.Connection:
 
 
 def _connect_to_read(location: Location, path: Path) -> apsw.Connection:
-    """A connection to a file in a folder where no log can be written.
+    """Return a connection to a file in a folder where no log can be written.
 
-    Without a log the file is read alone: its last writer has closed it. Where there is one, it is
-    read too, if the engine can.
+    Without a log, the file is opened as immutable: its last writer has closed it. With a log, the log
+    is read too if SQLite can; otherwise raises StoreUnavailable.
     """
     db = apsw.Connection(os.fspath(path))
     try:
@@ -104,7 +104,7 @@ def _connect_to_read(location: Location, path: Path) -> apsw.Connection:
 
 
 def unwritable(location: Location) -> StoreUnavailable:
-    """The error for a write to a read-only file."""
+    """Return the error for a write to a read-only file."""
     return StoreUnavailable(
         f"{location} is read-only: writes and recalls will fail",
         fix="make the file, its folder and the disk writable; `memorywire backup` copies it elsewhere",
@@ -112,13 +112,13 @@ def unwritable(location: Location) -> StoreUnavailable:
 
 
 def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
-    """The promises of a connection: durable commits, erased bytes overwritten, nothing in temporary files."""
+    """Configure durable commits, overwriting of erased bytes, and temporary data in memory only."""
     db.set_busy_timeout(_BUSY_MS)
-    # Else each statement whose plan could depend on what is bound to it is parsed anew at every execution.
+    # Otherwise a statement whose plan may depend on its parameters is prepared again at each execution.
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for setting in (
         f"synchronous = {location.synchronous}",
-        "fullfsync = ON",  # on macOS, where the plain flush stops at the cache of the drive
+        "fullfsync = ON",  # for macOS, whose fsync does not flush the cache of the drive
         "secure_delete = ON",
         "temp_store = MEMORY",
         "foreign_keys = ON",
@@ -130,7 +130,7 @@ def configure(db: apsw.Connection, location: Location) -> apsw.Connection:
 
 
 def refuse_if_lost(path: Path) -> None:
-    """Raise StoreCorrupt when the file is gone or empty while its folder has checkpoints of its ledger."""
+    """Raise StoreCorrupt if the file is missing or empty although checkpoints of its ledger exist."""
     if path.exists() and path.stat().st_size:
         return
     checkpoints, key = (path.with_name(f"{path.name}-{end}") for end in ("checkpoints", "ledger.key"))
@@ -154,9 +154,9 @@ def _create(path: Path) -> None:
 
 
 def log_ahead(db: apsw.Connection, location: Location) -> None:
-    """Switch the file to a write-ahead log: readers and the writer no longer block each other."""
+    """Switch the file to a write-ahead log, so that readers and the writer do not block each other."""
     if db.readonly("main"):
-        return  # there is no writer
+        return  # no writer, so no log
     if db.execute("PRAGMA journal_mode = WAL").get != "wal":
         raise StoreUnavailable(
             f"{location} cannot keep a write-ahead log", fix="put the file on a local, writable disk"
@@ -164,16 +164,16 @@ def log_ahead(db: apsw.Connection, location: Location) -> None:
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How long to try again while other processes hold the file, with jitter, so that no process starves."""
+    """How long to retry while other processes lock the file; with jitter, so that no process starves."""
 
     budget: float = 30.0
     clock: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
     jitter: Callable[[float, float], float] = random.uniform
-    hurry: Event = field(default_factory=Event)  # once it is set, the budget is a second
+    hurry: Event = field(default_factory=Event)  # when set, the budget is one second
 
     def try_for(self, what: str, attempt: Callable[[], T]) -> T:
-        """The answer of `attempt`, repeated while the file is busy; StoreBusy when the budget is spent."""
+        """Repeat `attempt` while the file is busy and return its result; StoreBusy after the time budget."""
         start, max_pause = self.clock(), _FIRST_PAUSE
         while True:
             try:
@@ -190,7 +190,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
 
 
 class _ErrorMapping(Struct, frozen=True):
-    """Foreign errors stop here and leave as ours."""
+    """Maps errors of SQLite and the OS to errors of memorywire."""
 
     location: Location
 
@@ -204,7 +204,7 @@ class _ErrorMapping(Struct, frozen=True):
 
 
 def map_errors(location: Location) -> _ErrorMapping:
-    """Inside, errors of the file are mapped to ours and name the file."""
+    """Return a context that maps errors of the file to errors of memorywire, which name the file."""
     return _ErrorMapping(location)
 
 
@@ -221,7 +221,7 @@ def _map_error(error: BaseException, location: Location) -> MemorywireError | No
             return StoreUnavailable(f"{location}: {_cause(error)}", fix=fix)
         case apsw.ConnectionClosedError() | OSError():
             return StoreUnavailable(f"{location}: {error}")
-        case apsw.SQLError():  # all statements are ours: the tables are not as they were made
+        case apsw.SQLError():  # the statements are fixed, so the schema was altered
             return StoreCorrupt(f"{location} does not have the expected schema: {error}", fix=DAMAGED_FIX)
         case UnicodeDecodeError():
             return StoreCorrupt(f"{location} holds text that cannot be read: {error}", fix=DAMAGED_FIX)
@@ -231,14 +231,14 @@ def _map_error(error: BaseException, location: Location) -> MemorywireError | No
 
 
 def _cause(error: apsw.Error) -> str:
-    """What went wrong; when it copies a database the engine has no words for it, only a number."""
+    """Return the text of an error; SQLite's backup API gives only an error code."""
     if str(error) != "not an error":
         return str(error)
     return "the disk is full" if isinstance(error, apsw.FullError) else "the disk cannot be written or read"
 
 
 class _Transaction(Struct, frozen=True):
-    """Committed when all goes well, else rolled back."""
+    """A transaction: commits at the end, rolls back on an error."""
 
     db: apsw.Connection
     begin: Callable[[], object]
@@ -252,19 +252,19 @@ class _Transaction(Struct, frozen=True):
             if error is None:
                 db.execute("COMMIT")
         finally:
-            # Some failures (a full disk) end the transaction inside the engine; the rest is ours to end.
+            # SQLite ends the transaction itself on some failures (a full disk), but not on others.
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
 
 def snapshot(db: apsw.Connection) -> _Transaction:
-    """Every read inside sees one moment of the file."""
+    """Return a read transaction: all reads inside see the same snapshot of the file."""
     return _Transaction(db, partial(db.execute, "BEGIN"))
 
 
 def writing(db: apsw.Connection, retry_policy: RetryPolicy | None) -> _Transaction:
-    """Everything written inside is committed, or nothing is; the lock is taken before the first read, by the
-    retry policy, or at once without one.
+    """Return a write transaction. The lock is taken before the first read: with the retry policy, or
+    without waiting if there is none.
     """
     if retry_policy is None:
         return _Transaction(db, partial(_begin_at_once, db))
@@ -272,7 +272,7 @@ def writing(db: apsw.Connection, retry_policy: RetryPolicy | None) -> _Transacti
 
 
 def _begin_at_once(db: apsw.Connection) -> None:
-    """Begin without waiting for other holders of the file; the engine reports busy instead."""
+    """Begin without waiting for locks; raises apsw.BusyError if the file is locked."""
     db.set_busy_timeout(0)
     try:
         db.execute("BEGIN IMMEDIATE")
@@ -291,12 +291,12 @@ def refuse_if_reembedded(db: apsw.Connection, space: Space) -> None:
 
 
 def concerns_all(error: BaseException) -> bool:
-    """Whether an error concerns the whole transaction: the engine's own, but not a broken constraint."""
+    """Return whether an error fails the whole transaction: SQLite errors other than constraints."""
     return isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError)
 
 
 class Savepoint:
-    """Undoes what is done inside when it fails, and keeps the `error`; errors that concern all are raised."""
+    """A savepoint: rolls back on an error and stores it; errors that fail the transaction are raised."""
 
     __slots__ = ("_db", "error")
 
@@ -321,7 +321,7 @@ class Savepoint:
 
 
 class _Loan(Struct):
-    """Takes a connection out of the pool, and puts it back at the end."""
+    """Borrows a connection from the pool for the time of a `with`."""
 
     idle: SimpleQueue[apsw.Connection]
     wait: bool
@@ -337,7 +337,7 @@ class _Loan(Struct):
 
 
 class Pool:
-    """Connections, each lent to one thread at a time."""
+    """A pool of connections; each is used by one thread at a time."""
 
     def __init__(self, connections: Sequence[apsw.Connection]) -> None:
         self._size = len(connections)
@@ -349,11 +349,11 @@ class Pool:
         return self._size
 
     def borrow(self, *, wait: bool = True) -> _Loan:
-        """One of them, as soon as one is there, for the time of a `with`; `Empty` when it must not wait."""
+        """Borrow a connection for a `with`; raises `Empty` if none is free and `wait` is False."""
         return _Loan(self._idle, wait)
 
     def close(self) -> None:
-        """Wait for each connection to come back, and close it."""
+        """Wait until each connection is returned, and close it."""
         for _ in range(self._size):
             self._idle.get().close()
         self._size = 0

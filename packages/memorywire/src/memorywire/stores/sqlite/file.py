@@ -1,6 +1,6 @@
-"""One database file: its connections, the threads that read it, and the one thread that writes it.
+"""One database file: its connections, its reader threads and its single writer thread.
 
-Other parts with tables in the same file share its `SqliteFile`, and with it the writer and transactions.
+Components with tables in the same file share one `SqliteFile`, and so its writer and its transactions.
 """
 
 import asyncio
@@ -35,17 +35,17 @@ _SECONDS = 1.0
 
 
 class Identity:
-    """Which file stood under the path when it was opened."""
+    """The identity (device and inode) of the file at the path when it was opened."""
 
     __slots__ = ("_file", "_looked_at", "_path")
 
     def __init__(self, path: Path | None) -> None:
         self._path = None if path is None else os.fspath(path)
-        self._file = self._present()  # None in memory, and on a file system of a test
+        self._file = self._present()  # None in memory, and in the file system of a test
         self._looked_at = time.monotonic()
 
     def check(self) -> None:
-        """Raise StoreUnavailable when another file, or none, stands under the path now."""
+        """Raise StoreUnavailable if the path now has another file or none."""
         if self._file is not None and self._present() != self._file:
             raise StoreUnavailable(
                 f"{self._path} was moved, removed or replaced while it was open",
@@ -53,7 +53,7 @@ class Identity:
             )
 
     def check_now_and_then(self) -> None:
-        """The same once a second: for reads, which are many."""
+        """Call `check` at most once a second: for reads, which are frequent."""
         now = time.monotonic()
         if now - self._looked_at >= _SECONDS:
             self.check()
@@ -73,17 +73,17 @@ T = TypeVar("T")
 
 _READERS = 2
 
-# Kilobytes of pages that the writer keeps, as many as a group of changes touches: with fewer, some would go
-# to the log in the middle of a transaction, be read back and be written again.
+# The writer's page cache in KB; it fits the pages of a group of changes. With a smaller one, some pages would
+# be written to the log during a transaction, read back and written again.
 _WRITERS_CACHE = 8_192
 
 
 class SqliteFile:
-    """A file, or a private database in memory, that is read and written by works: functions of a connection.
+    """A file or an in-memory database; works (functions of a connection) read and write it.
 
-    Safe for many threads of this process and many processes on one file. `setup` brings the file up to
-    date, or refuses it, on the first connection; it may be called again while another process holds the
-    file. `connect` is how connections are made, `retry_policy` how long to wait for other processes.
+    Safe for many threads of this process and many processes on one file. `setup` migrates the file on the
+    first connection, or raises; it may be called again while another process locks the file.
+    `connect` creates connections, `retry_policy` is how long to wait for other processes.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class SqliteFile:
         connect: Connect = connect,
         retry_policy: RetryPolicy | None = None,
     ) -> None:
-        """Open the file and start the writer; blocks while it does."""
+        """Open the file and start the writer; blocks."""
         self.location = location
         self._retry_policy = retry_policy or RetryPolicy()
         with map_errors(location):
@@ -124,7 +124,7 @@ class SqliteFile:
     def _connect_and_setup(
         self, connect: Connect, setup: Callable[[apsw.Connection], None]
     ) -> apsw.Connection:
-        """A connection with its setup done; another process may hold the file while it is being created."""
+        """Connect and run the setup; retries while another process is creating the file."""
 
         def attempt() -> apsw.Connection:
             db = connect(self.location)
@@ -138,7 +138,7 @@ class SqliteFile:
         return self._retry_policy.try_for("open the store", attempt)
 
     def _prepare_file(self, db: apsw.Connection) -> None:
-        """Prepare what every file has: a write-ahead log, and a table for scrubs that outlive a process."""
+        """Set up what every file needs: a write-ahead log, and a table for pending scrubs."""
         if self.location.path is not None:
             log_ahead(db, self.location)
         if not db.execute(QUERIES["has_meta"]).get:
@@ -146,7 +146,7 @@ class SqliteFile:
                 db.execute(QUERIES["add_meta"])
 
     async def read(self, work: Work[T]) -> T:
-        """The answer of `work`, on a thread, inside one snapshot; it may be asked twice."""
+        """Run `work` on a thread in one snapshot and return its result; `work` may be called twice."""
 
         def in_snapshot(db: apsw.Connection) -> T:
             with snapshot(db):
@@ -155,7 +155,7 @@ class SqliteFile:
         return await self.run(in_snapshot)
 
     async def run(self, work: Work[T]) -> T:
-        """The answer of a reading `work`, on a thread; it takes its own snapshot."""
+        """Run a read-only `work` on a thread and return its result; `work` begins its own snapshot."""
         self._identity.check_now_and_then()
 
         def on_thread() -> T:
@@ -168,7 +168,7 @@ class SqliteFile:
             raise StoreUnavailable(f"{self.location} is closed") from None
 
     def run_here(self, work: Work[T]) -> T | None:
-        """As `run`, on this thread; None when it would have to wait."""
+        """Like `run`, on this thread; None if it would have to wait."""
         self._identity.check_now_and_then()
         try:
             with map_errors(self.location), self.readers.borrow(wait=False) as db:
@@ -179,13 +179,13 @@ class SqliteFile:
     async def write(
         self, work: Work[T], changes: int = 1, *, alone: Work[T] | None = None, brief: bool = False
     ) -> T:
-        """The answer of `work`, which makes so many changes, once what it wrote is on the disk.
+        """Run `work`, which makes `changes` changes, and return its result when its writes are on disk.
 
-        Works are queued and done one after the other by one thread, several to a transaction. A work that
-        raises is undone alone, and its caller gets the error; when the transaction fails, all callers do.
-        When one work raises, all of them are done again, so a work may be called twice; `alone`, if given, is
-        called instead the second time. A caller that gives up does not take back what is on its way to the
-        disk. A `brief` work, of a few statements that erase nothing, may be done on the event loop's thread
+        One thread runs queued works in order, several in one transaction. A work that raises is rolled back
+        alone, and its caller gets the error; when the transaction fails, all callers get the error.
+        If one work raises, all of them are repeated, so a work may be called twice; `alone`, if given, is
+        called the second time. Cancelling the caller does not undo a work that was handed over.
+        A `brief` work, of a few statements that erase nothing, may run on the event loop's thread
         when no other write is in flight.
         """
         if self.read_only:
@@ -195,24 +195,24 @@ class SqliteFile:
         return answer
 
     def defer(self, buffer: Deferred, write: Work[None]) -> None:
-        """Write what this collects in memory by `write`: with the next work, after a moment, or at close.
+        """Write this buffer by calling `write`: with the next work, after an idle second, or at close.
 
-        `write` shares a transaction with works; `settle` or `give_back` follows.
+        `write` shares a transaction with works; then `settle` or `give_back` is called.
         """
         self._writer.defer(buffer, write)
 
     def later(self, collect: Callable[[], None]) -> None:
-        """Let a deferred part collect more; raises StoreUnavailable when the file is closed or read-only."""
+        """Add to a deferred buffer; raises StoreUnavailable if the file is closed or read-only."""
         if self.read_only:
             raise unwritable(self.location)
         self._writer.later(collect)
 
     def hurry(self) -> None:
-        """Wait for other processes a second at most from now on, also in what waits already."""
+        """Wait at most a second for other processes from now on, also in waits that have begun."""
         self._retry_policy.hurry.set()
 
     async def write_at_once(self, work: Work[None]) -> bool:
-        """Do a work that can wait for later; False when it would have to wait now."""
+        """Run `work` unless it would have to wait; return whether it ran."""
 
         def attempt() -> bool:
             try:
@@ -225,7 +225,7 @@ class SqliteFile:
         return await asyncio.to_thread(attempt)
 
     async def close(self) -> None:
-        """Write what is pending and let go of the file; closing twice is fine."""
+        """Write what is pending and close the file; can be called twice."""
         if not self._closed:
             self._closed = True
             self.hurry()
@@ -241,9 +241,9 @@ class SqliteFile:
 
 
 def request_scrub(db: apsw.Connection) -> None:
-    """Say, inside a writing work, that words were erased: before it is answered the log is truncated.
+    """Request, inside a writing work, that the log is truncated before the work's caller gets its answer.
 
-    The request is stored in the file, so that a crash before that does not leave the words in the log.
+    The request is stored in the file, so that a crash before that does not leave erased text in the log.
     """
     db.execute(QUERIES["owe_scrub"])
 

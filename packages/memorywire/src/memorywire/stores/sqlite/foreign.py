@@ -29,7 +29,7 @@ def _open(path: Path) -> Iterator[apsw.Connection]:
 
 
 def list_tables(path: Path) -> frozenset[str]:
-    """The names of its tables; empty if it is not a SQLite file."""
+    """Return the names of its tables; empty if it is not a SQLite file."""
     if not path.is_file():
         return frozenset()
     with path.open("rb") as file:
@@ -42,7 +42,7 @@ def list_tables(path: Path) -> frozenset[str]:
 
 
 def read_rows(path: Path, query: str) -> Iterator[dict[str, Json]]:
-    """The rows of a query, each by column name."""
+    """Return the rows of a query as dicts by column name."""
     with _open(path) as db:
         cursor = db.execute(query)
         for row in cursor:

@@ -1,6 +1,6 @@
-"""Finds what is damaged in a file: pages, indexes that disagree with their tables, rows, vectors.
+"""Finds damage in a file: pages, indexes that do not match their tables, rows, vectors.
 
-Everything here reads the whole file.
+All functions here read the whole file.
 """
 
 import stat
@@ -33,18 +33,18 @@ from memorywire.stores.sqlite.rows import (
 from memorywire.stores.sqlite.segments import find_damaged_segments
 from memorywire.stores.sqlite.sql import QUERIES
 
-_MOST = 5  # problems are named
+_MOST = 5  # the maximum number of reported problems
 _BATCH = 4096
 _REASONS = frozenset(reason.value for reason in EndReason)
 
 
 def find_damage(db: apsw.Connection) -> list[str]:
-    """What is wrong with the file, in words; nothing when every page, index, row and vector is sound."""
+    """Return the problems of the file as texts; empty if all pages, indexes, rows and vectors are valid."""
     return find_damaged_pages(db) or find_damaged_rows(db)
 
 
 def find_damaged_pages(db: apsw.Connection) -> list[str]:
-    """What is wrong with pages and indexes: each index is compared with its table."""
+    """Return the problems of pages and indexes; each index is compared with its table."""
     try:
         lines = [row[0] for row in db.execute(f"PRAGMA integrity_check({_MOST})")]
     except apsw.CorruptError as error:
@@ -53,15 +53,15 @@ def find_damaged_pages(db: apsw.Connection) -> list[str]:
 
 
 def find_damaged_rows(db: apsw.Connection) -> list[str]:
-    """What is wrong with the rows of the store: with their checksums, index terms, vectors and places."""
+    """Return the problems of the store's rows: checksums, index terms, vectors and positions."""
     if not db.table_exists("main", "version"):
-        return []  # a journal without a store
+        return []  # the file has a journal but no store
     problems = chain(_schema_problems(db), _version_problems(db), _other_problems(db))
     return list(islice(problems, _MOST))
 
 
 def count_unchecked(db: apsw.Connection) -> int:
-    """How many versions have no checksum, because an earlier release wrote them."""
+    """Count the versions without a checksum, which an earlier release wrote."""
     if not db.table_exists("main", "version"):
         return 0
     return int(db.execute(QUERIES["unchecked_rows"]).get)
@@ -160,7 +160,7 @@ _SYNCHRONOUS = {0: "off", 1: "normal", 2: "full", 3: "extra"}
 
 
 def examine(db: apsw.Connection, location: Location) -> dict[str, Json]:
-    """A full check of every page and index, and the figures an operator asks for."""
+    """Check every page and index, and return the result with statistics for operators."""
     problems = find_damaged_pages(db)
     records, versions, embedded_anew = db.execute(QUERIES["sizes"]).fetchall()[0]
     return {

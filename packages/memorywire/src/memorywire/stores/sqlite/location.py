@@ -1,4 +1,4 @@
-"""Which database a `sqlite:` URL names, and with which options."""
+"""The database and the options of a `sqlite:` URL."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ _FIX = "write sqlite:///absolute/path, sqlite:///./relative/path, sqlite:///~/pa
 
 
 class Location(Struct, frozen=True, kw_only=True):
-    """A file, or None for a database in memory; `synchronous=normal` gives up durability by name."""
+    """A file, or None for a database in memory; `synchronous=normal` reduces durability."""
 
     path: Path | None
     synchronous: str = "full"
@@ -24,7 +24,7 @@ class Location(Struct, frozen=True, kw_only=True):
 
     @property
     def writable(self) -> bool:
-        """Whether the file and its folder may be written; what is not there yet is taken to be."""
+        """Whether the file and its folder are writable; missing ones count as writable."""
         path = self.path
         if path is None or not path.exists():
             return True
@@ -32,12 +32,12 @@ class Location(Struct, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """What names this database on a command line."""
+        """The URL of this database for a command line."""
         return "sqlite://" if self.path is None else f"sqlite://{url_path(self.path)}"
 
 
 def locate(url: str) -> Location:
-    """Read a URL; anything in it that would be ignored is an error."""
+    """Parse a URL; raises InvalidRequest for any part that would be ignored."""
     parts = urlsplit(url)
     if parts.scheme != "sqlite" or parts.netloc or parts.fragment:
         raise InvalidRequest("the URL does not name a SQLite file", field="store", fix=_FIX)
@@ -62,7 +62,7 @@ def _path(path: str) -> Path | None:
 
 
 def _is_relative(path: str) -> bool:
-    """Whether a path is meant to be relative: its first part is the file, or a folder that does not exist."""
+    """Guess whether a path is meant as relative: its first part is the file or a missing folder."""
     first, *rest = path[1:].split("/")
     if path_of(path).drive or first in ("~", ".", ".."):
         return False

@@ -1,4 +1,4 @@
-"""Brings a file to the schema of this release, one numbered migration and one transaction at a time."""
+"""Migrates a file to the schema of this release, one numbered migration per transaction."""
 
 import apsw
 from msgspec.structs import asdict
@@ -15,9 +15,9 @@ APPLICATION_ID = 0x4D656D77  # "Memw"
 
 
 def add_tables(db: apsw.Connection, name: str, scripts: Scripts) -> None:
-    """Apply the scripts that the file has not seen under this name, inside a transaction of the caller's.
+    """Apply the missing scripts of the component `name`, inside a transaction of the caller.
 
-    For tables that share a file with others, each under its own name: the file's own number is the store's.
+    For further tables in a store's file, with a version per name: the file's `user_version` is the store's.
     """
     newest = scripts[-1][0]
     present = int(db.execute(QUERIES["tables_seen"], {"key": f"tables {name}"}).get or 0)
@@ -33,16 +33,16 @@ def add_tables(db: apsw.Connection, name: str, scripts: Scripts) -> None:
 
 
 def migrate(db: apsw.Connection, location: Location, space: Space, retry_policy: RetryPolicy) -> None:
-    """Make the file ours, current and of this embedding space, or refuse it untouched.
+    """Migrate the file and set its embedding space, or raise and leave it unchanged.
 
-    Can be repeated: it raises apsw.BusyError while another process keeps the file to itself.
+    Can be repeated: it raises apsw.BusyError while another process locks the file exclusively.
     """
     bring_up_to_date(db, location, retry_policy)
     _settle_space(db, location, space, retry_policy)
 
 
 def bring_up_to_date(db: apsw.Connection, location: Location, retry_policy: RetryPolicy) -> None:
-    """Apply the migrations that the file lacks, in any embedding space."""
+    """Apply the missing migrations, whatever the embedding space of the file is."""
     _refuse_strangers(db, location)
     if location.path is not None:
         log_ahead(db, location)
@@ -56,7 +56,7 @@ def _apply(
 ) -> None:
     with writing(db, retry_policy):
         _refuse_strangers(db, location)
-        if _user_version(db) < number:  # another process may have been first
+        if _user_version(db) < number:  # another process may have applied it
             try:
                 db.execute(script)
             except apsw.SQLError as error:
@@ -101,7 +101,7 @@ def _settle_space(db: apsw.Connection, location: Location, space: Space, retry_p
 
 
 def read_space(db: apsw.Connection) -> Space | None:
-    """The embedding space of the file's vectors, once it has one."""
+    """Return the embedding space of the file's vectors, or None if it is not set."""
     meta = {str(key): str(value) for key, value in db.execute(QUERIES["all_meta"])}
     if "model" not in meta:
         return None
@@ -114,5 +114,5 @@ def read_space(db: apsw.Connection) -> Space | None:
 
 
 def read_words_edition(db: apsw.Connection) -> int:
-    """The edition of the rules by which all words of the file are indexed."""
+    """Return the edition of the tokenisation rules by which the file is indexed."""
     return int(db.execute(QUERIES["words_of"]).get or 1)

@@ -1,4 +1,4 @@
-"""Reads records inside a snapshot that the caller holds."""
+"""Reads records inside a snapshot of the caller."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ _NUMBERS = {
 }
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
-# The elements of the list at a path, and of the lists inside it, as (v, t): value and JSON type.
+# The elements of the list at a path and of nested lists, as (v, t): value and JSON type.
 _ELEMENTS = """EXISTS (
   WITH RECURSIVE walk (v, t) AS (
     SELECT value, type FROM json_each({list})
@@ -56,8 +56,8 @@ _ELEMENTS = """EXISTS (
 )"""
 
 
-# What was current at a moment, by the time that each change carries. Commit order would do while clocks only
-# go forward; after a step back, a version of an earlier commit may end before it begins, so the newest
+# The versions that were current at a time, by the times of changes. Commit order would be enough if clocks
+# only went forward; after a step back, a version of an earlier commit may end before it begins, so the newest
 # version that had begun by then decides.
 _CURRENT_THEN = """position IN (
   SELECT past.position FROM change INDEXED BY change_agent
@@ -71,7 +71,7 @@ AND content IS NOT NULL AND NOT EXISTS (
 )"""
 
 
-# Word for word the condition of the index `version_standing`, which `STANDING` implies: only so is it used.
+# Exactly the condition of the index `version_standing`, which `STANDING` implies, so that SQLite uses it.
 _STANDING = """(
   instr(metadata, '"constraint"') OR instr(metadata, '"pinned"') OR instr(tags, '"blacklist"')
   OR instr(tags, '"do"') OR instr(tags, '"know"')
@@ -79,7 +79,7 @@ _STANDING = """(
 
 
 class Conditions(Struct, frozen=True):
-    """A conjunction of SQL, its values, and the part of the filter that Python must still check."""
+    """A conjunction in SQL, its values, and the part of the filter that must be checked in Python."""
 
     sql: str
     bindings: Bindings
@@ -88,12 +88,12 @@ class Conditions(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The SQL for ids in paging; `+id` keeps the engine from an index that the past cannot use."""
+        """The SQL for ids in paging; `+id` prevents an index that is useless for reads of the past."""
         return "+id" if self.past else "id"
 
 
 class _Reader(Struct, frozen=True, kw_only=True):
-    """SQL that reads a field: each expression is NULL, or 0, when the field is of another type."""
+    """SQL that reads a field: each expression is NULL or 0 if the field has another type."""
 
     text: str = "NULL"
     number: str = "NULL"
@@ -101,11 +101,11 @@ class _Reader(Struct, frozen=True, kw_only=True):
     false: str = "0"
     missing: str = "0"
     present: str
-    elements: str | None = None  # the JSON list, for a field that may be one
+    elements: str | None = None  # the JSON list, for a field that may be a list
 
 
 def conditions(where: Where) -> Conditions:
-    """The rows of the view `record` that match."""
+    """Return the conditions for matching rows of the view `record`."""
     compiler = _Compiler()
     rest = compiler.take(where.filter)
     parts = [*_scope_and_life(where, compiler.bindings), *compiler.parts]
@@ -115,7 +115,7 @@ def conditions(where: Where) -> Conditions:
 
 
 def _scope_and_life(where: Where, bindings: Bindings) -> list[str]:
-    no_index = "" if where.as_of is None else "+"  # the way into the past leads through the changes alone
+    no_index = "" if where.as_of is None else "+"  # reads of the past go through the changes
     bounds: list[tuple[str, str, str | int | float | None]] = [
         (f"{no_index}tenant = :tenant", "tenant", where.scope.tenant),
         (f"{no_index}agent = :agent", "agent", where.scope.agent),
@@ -143,7 +143,7 @@ def _names(values: Iterable[str]) -> str:
 
 
 class _Compiler(Compiler):
-    """Compares columns, and metadata by the engine's JSON functions."""
+    """Compares columns, and metadata with SQLite's JSON functions."""
 
     def compare(self, part: Compare) -> str:
         field_, operand = self._build_reader(part.path), part.value
@@ -181,7 +181,7 @@ class _Compiler(Compiler):
 
     def _metadata(self, steps: tuple[str, ...]) -> _Reader:
         if not steps or any(c in '"\\' or c < " " for step in steps for c in step):
-            raise NoSql  # such keys are escaped in the text, and matching escapes is the engine's affair
+            raise NoSql  # such keys are escaped in the JSON text; how SQLite matches escapes may differ
         path = self._bind("$" + "".join(f'."{step}"' for step in steps))
         type_, value = f"json_type(metadata, {path})", f"(metadata ->> {path})"
         return _Reader(
@@ -238,7 +238,7 @@ class _Compiler(Compiler):
         return "0"
 
     def _compare_contains(self, field_: _Reader, operand: Json) -> str:
-        # As bytes, because the engine's text functions stop at a NUL.
+        # As bytes, because SQLite's text functions stop at a NUL.
         inside = "0"
         if isinstance(operand, str):
             inside = f"IFNULL(instr(CAST({field_.text} AS BLOB), {self._bind(_utf8(operand))}) > 0, 0)"
@@ -291,7 +291,7 @@ def recalls(db: apsw.Connection, records: Sequence[Record]) -> list[int]:
 def find(
     db: apsw.Connection, where: Where, after: str | None, limit: int, *, backwards: bool = False
 ) -> list[Record]:
-    """A page of matching records, by id; pages of rows are fetched until it is full or nothing is left."""
+    """Return a page of matching records by id; fetches pages of rows until it is full or none are left."""
     filters = conditions(where)
     page = limit if filters.rest == EVERYTHING else max(limit, _PAGE)
     records: list[Record] = []
@@ -336,7 +336,7 @@ def tally(db: apsw.Connection, where: Where) -> dict[str, dict[str, int]] | None
 
 
 def positions(db: apsw.Connection, where: Where) -> list[int]:
-    """Where the matching versions stand in the file, in ascending order."""
+    """Return the positions of the matching versions in the file, in ascending order."""
     filters = conditions(where)
     if filters.rest == EVERYTHING:
         rows = db.execute(QUERIES["positions"].format(conditions=filters.sql), filters.bindings)
@@ -358,12 +358,12 @@ def at_positions(
 
 
 def ids_at(db: apsw.Connection, positions: Sequence[int]) -> list[str]:
-    """The ids of these versions, in this order."""
+    """Return the ids of these versions, in this order."""
     return [id for (id,) in db.execute(QUERIES["ids_at"], {"positions": json.dumps(positions)})]
 
 
 def duplicate(db: apsw.Connection, record: Record, at: int) -> list[Record]:
-    """The oldest live record of exactly this scope that says the same thing, if there is one."""
+    """Return the oldest live record of exactly this scope with the same content, in a list."""
     name = bind_scope(record.scope) | {"id": record.id, "digest": compute_digest(record), "at": at}
     id = db.execute(QUERIES["same_content"], name).get
     return [] if id is None else get(db, record.scope, [str(id)])
@@ -414,7 +414,7 @@ def _map_ids(db: apsw.Connection, query: str, tenant: str, ids: Sequence[str]) -
 
 
 def vectors(db: apsw.Connection, tenant: str, versions: Sequence[tuple[str, int]]) -> list[bytes | None]:
-    import numpy as np  # slow to load, and a process that asks one thing rarely needs arrays
+    import numpy as np  # imported here: slow to load, and a process with a single request rarely needs it
 
     names = [{"tenant": tenant, "id": id, "number": number} for id, number in versions]
     blobs = [db.execute(QUERIES["vector_of"], name).get for name in names]

@@ -1,7 +1,7 @@
-"""New vectors for a whole file: made in a table of their own, swapped in by one transaction.
+"""New vectors for a whole file: written to a separate table, then swapped in by one transaction.
 
-Interrupted, it goes on where it stopped. Processes that have the file open read and write all the while, and
-what they write gets a new vector too. After the swap they are refused until they open it in the new space.
+An interrupted run continues where it stopped. Other processes can read and write the file meanwhile, and
+their new versions get new vectors too. After the swap they must reopen the file in the new space.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ _BATCH = 256
 
 
 async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress) -> int:
-    """Bring the file into `space`; gives how many versions got new vectors.
+    """Compute all vectors of the file in `space`; return the number of versions with new vectors.
 
-    `on_progress` hears how many are done, and of how many: before the first is made, and after each batch.
-    In the space that it has already, it gives up what was begun for another one, and only adds the tokens
-    that versions of earlier releases lack.
+    `on_progress` gets (done, total) before the first batch and after each one.
+    If the file is already in this space, an unfinished run for another space is discarded, and only the
+    tokens that versions of earlier releases lack are added.
     """
     location = locate(url)
     if location.path is None or not location.path.exists():
@@ -54,7 +54,7 @@ async def reembed(url: str, *, space: Space, embed: Embed, on_progress: Progress
 
 
 async def _add_tokens(db: apsw.Connection, embed: Embed, on_progress: Progress) -> int:
-    """Give tokens to the versions without; how many got some."""
+    """Add tokens to versions without them; return how many versions got tokens."""
     total = int(db.execute(QUERIES["count_without_tokens"]).get)
     after = progress = count = 0
     while total:
@@ -65,9 +65,9 @@ async def _add_tokens(db: apsw.Connection, embed: Embed, on_progress: Progress) 
         pairs = zip(rows, map(read_tokens, vectors), strict=True)
         added = [(position, tokens, crc32(tokens)) for (position, _), tokens in pairs if tokens]
         if not added and not count:
-            return 0  # the embedder has none
+            return 0  # the embedder produces no tokens
         after, progress, count = rows[-1][0], progress + len(rows), count + len(added)
-        on_progress(progress, max(progress, total))  # a dry run ends here
+        on_progress(progress, max(progress, total))  # a dry run raises here
         await asyncio.to_thread(_keep_tokens, db, added)
     return count
 
@@ -83,7 +83,7 @@ def _keep_tokens(db: apsw.Connection, rows: Sequence[tuple[int, bytes, int]]) ->
 
 
 class _Reembedding:
-    """The file being worked on, and the space it is to be in."""
+    """One run of re-embedding: the file and its new space."""
 
     def __init__(self, db: apsw.Connection, space: Space) -> None:
         self._db = db
@@ -106,7 +106,7 @@ class _Reembedding:
                 return count
 
     def _count(self) -> tuple[int, int]:
-        """How many versions there are, and how many of them were done in an earlier sitting."""
+        """Return the number of versions, and of those embedded in an earlier run."""
         [(total, count)] = self._db.execute(QUERIES["reembed_total"], {"space": str(self._space)})
         return int(total), int(count)
 
@@ -125,7 +125,7 @@ class _Reembedding:
             self._db.executemany(QUERIES["reembed_keep"], rows)
 
     def _swap_all(self, after: int) -> bool:
-        """Swap everything at once; False when something was written meanwhile and must be embedded too."""
+        """Swap in all new vectors; False if versions were written meanwhile and must be embedded first."""
         with writing(self._db, self._retry_policy):
             if self._read_next(after):
                 return False
@@ -143,9 +143,9 @@ class _Reembedding:
 
 
 async def reword(url: str, on_progress: Progress) -> int:
-    """Index every version anew unless that was done; gives how many had other words.
+    """Rebuild the text index of all versions if it is outdated; return how many entries changed.
 
-    `on_progress` hears how many were looked at, and of how many.
+    `on_progress` gets (done, total).
     """
     location = locate(url)
     if location.path is None or not location.path.exists():

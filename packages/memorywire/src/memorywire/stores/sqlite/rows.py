@@ -25,7 +25,7 @@ RECORD = (
     *("updated_at", "occurred_at", "expires_at", "trust", "source", "session", "structured", "tags"),
     *("metadata", "supersedes", "merged_from", "derived_from", "content"),
 )
-"""The columns of a version that its checksum covers: what it says. Its end is added by `end_checksum`."""
+"""The columns of a version that its checksum covers: its content. `checksum_end` adds its end."""
 
 CHANGE = (
     *("id", "tenant", "agent", "user", "operation", "at", "key", "fingerprint", "reason", "undoes"),
@@ -36,31 +36,31 @@ CHANGE_ROW = (*CHANGE, "checksum")
 
 
 def checksum_row(values: Sequence[object]) -> int:
-    """The checksum of the values of a row."""
+    """Return the checksum of the values of a row."""
     return crc32("\x1f".join(map(str, values)).encode(errors="surrogatepass"))
 
 
 def checksum_end(sequence: int, reason: str, into: str | None) -> int:
-    """What the end of a version changes in its checksum, by exclusive or."""
+    """Return the part of a version's checksum for its end, which is combined by exclusive or."""
     return checksum_row((sequence, reason, into))
 
 
 def checksum_vector(vector: bytes | None) -> int | None:
-    """The checksum of a vector as the file keeps it."""
+    """Return the checksum of a vector as stored in the file."""
     return None if vector is None else crc32(vector)
 
 
-Row: TypeAlias = tuple[Any, ...]  # as the engine gives it; the decoders below know each column's type
+Row: TypeAlias = tuple[Any, ...]  # as SQLite returns it; the decoders below know the type of each column
 Columns: TypeAlias = list[Row]
 """Rows transposed: all values of the first column, then of the second, and so on."""
 Bindings: TypeAlias = dict[str, str | int | float | bytes | None]
 
-# One index entry of a version: the hash of a term, and how often it occurs, the least byte first.
+# One index entry of a version: the hash of a term and its frequency, little-endian.
 _HASH_BYTES, _COUNT_BYTES, _MOST = 8, 2, 0xFFFF
 _ONCE = (1).to_bytes(_COUNT_BYTES, "little")
 
 _NONE, _EMPTY = "[]", "{}"
-_PLAIN_TYPES = frozenset({type(None), bytes, float})  # the engine holds every one of these
+_PLAIN_TYPES = frozenset({type(None), bytes, float})  # SQLite can store all values of these types
 _TEXT, _WHOLE = {str}, {int}
 
 VERSION = (
@@ -75,14 +75,14 @@ _STANDINGS = {standing.value: standing for standing in Standing}
 _TRUSTS = {trust.value: trust for trust in Trust}
 _REASONS = {reason.value: reason for reason in EndReason}
 
-# Where these stand in the view `record`.
+# Indexes of these columns in the view `record`.
 _ID, _NUMBER, _CONTENT, _POSITION = 3, 4, 21, 23
 _FIRST_OF_CHAIN = _POSITION + 1
 
 
 @lru_cache(maxsize=65_536)
 def hash_term(term: str) -> int:
-    """What the text index keeps of a word: 64 bits, from which the word cannot be read back."""
+    """Return the 64-bit hash of a word for the text index."""
     digest = hashlib.blake2b(term.encode(), digest_size=_HASH_BYTES).digest()
     return int.from_bytes(digest, "little", signed=True)
 
@@ -92,18 +92,18 @@ def _hash(term: str) -> bytes:
 
 
 def compute_digest(record: Record) -> bytes | None:
-    """The digest a row keeps for finding duplicates; None for the entry of a key."""
+    """Return the digest for finding duplicates; None for a key-value entry."""
     is_entry = MARK in record.metadata and saying(record) is None
     return None if is_entry else bytes.fromhex(record.digest)
 
 
 def build_version_columns(puts: Sequence[Put], space: Space) -> Columns:
-    """The rows of many new versions, checked and column by column."""
+    """Return the rows of many new versions as columns, checked by `check_row`."""
     return _check_rows(VERSION, [build_version_row(put, space) for put in puts])
 
 
 def build_version_row(put: Put, space: Space) -> Row:
-    """Everything a new version's row holds, in the order of VERSION, unchecked."""
+    """Return the row of a new version, in the order of VERSION, unchecked."""
     record, scope = put.record, put.record.scope
     length, terms = index_terms(record)
     is_object = not isinstance(record.content, str)
@@ -116,7 +116,7 @@ def build_version_row(put: Put, space: Space) -> Row:
         record.version,
         record.type._value_,
         record.standing._value_,
-        float(record.confidence),  # as the column gives it back
+        float(record.confidence),  # as SQLite returns it from the column
         record.created_at,
         record.updated_at,
         record.occurred_at,
@@ -139,12 +139,12 @@ def build_version_row(put: Put, space: Space) -> Row:
 
 
 def build_change_columns(changes: Sequence[Change]) -> Columns:
-    """The rows of many changes, checked and column by column."""
+    """Return the rows of many changes as columns, checked by `check_row`."""
     return _check_rows(CHANGE_ROW, [build_change_row(change) for change in changes])
 
 
 def build_change_row(change: Change) -> Row:
-    """Everything a change's row holds but its sequence, in the order of CHANGE_ROW, unchecked."""
+    """Return the row of a change without its sequence, in the order of CHANGE_ROW, unchecked."""
     row = (
         change.id,
         change.scope.tenant,
@@ -172,16 +172,16 @@ def _scope(tenant: str, agent: str, user: str | None) -> Scope:
 
 
 LastRecalled: TypeAlias = Callable[[Scope, str, int | None], int | None]
-"""Gives the time a record was last recalled, from its scope, its id and the time in its row."""
+"""Returns when a record was last recalled, from its scope, its id and the time in its row."""
 
 
 def use_stored(scope: Scope, id: str, recalled_at: int | None) -> int | None:
-    """The last recall as the row has it, where nothing else waits to be written."""
+    """Return the last recall in the row, for when no recalls are pending."""
     return recalled_at
 
 
 def read_record(row: Row, seen: LastRecalled = use_stored) -> Record:
-    """The record in a row of the view `record`; StoreCorrupt for a row that cannot be one."""
+    """Read a record from a row of the view `record`; raises StoreCorrupt for an invalid row."""
     try:
         return _decode(row, seen)
     except (KeyError, ValueError, TypeError) as error:
@@ -220,12 +220,12 @@ def _decode(row: Row, seen: LastRecalled) -> Record:
 
 
 def read_position(row: Row) -> int:
-    """Where a row of the view `record` stands in the file."""
+    """Return the position of a row of the view `record` in the file."""
     return int(row[_POSITION])
 
 
 def read_version(row: Row) -> Version:
-    """The version in a row of the view `record`, followed by the moments and names of its two changes."""
+    """Read a version from a row of the view `record` with the times and ids of its two changes."""
     began, ended, reason, into, began_at, began_by, ended_at, ended_by = row[_FIRST_OF_CHAIN:]
     is_erased = row[_CONTENT] is None
     if reason is not None and reason not in _REASONS:
@@ -246,7 +246,7 @@ def read_version(row: Row) -> Version:
 
 
 def read_change(row: Row) -> Change:
-    """A committed change, without what it put, ended and erased."""
+    """Read a committed change, without its puts, ends and erases."""
     _, id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about = row
     return Change(
         id=id,
@@ -263,19 +263,19 @@ def read_change(row: Row) -> Change:
 
 @lru_cache(maxsize=65_536)
 def _hash_word(word: str) -> tuple[bytes, ...]:
-    """The hashes of a word's terms: words come again and again."""
+    """Return the hashes of a word's terms; cached, because words repeat."""
     return tuple(map(_hash, word_terms(word)))
 
 
 def index_terms(record: Record) -> tuple[int, bytes]:
-    """How many terms a record has, and its index entries."""
+    """Return the number of terms of a record, and its index entries."""
     words = split_words(record.text)
     hashes = [*chain.from_iterable(map(_hash_word, words))]
     counts = {_hash(term): count for term, count in read_hidden_terms(record, words).items()}
     if len(set(hashes)) < len(hashes):
         counts = {**Counter(hashes), **counts}
         entries = bytearray()
-    else:  # as in most texts
+    else:  # the usual case
         entries = bytearray(_ONCE.join([*hashes, b""]))
     for digest, count in counts.items():
         entries += digest
@@ -288,8 +288,8 @@ def _to_float16(vector: bytes | None, space: Space) -> bytes | None:
         return None
     if len(vector) != 4 * space.dimension:
         raise InvalidRequest(f"the vector is not of the space {space}", field="vector")
-    # Loading numpy takes longer than all else that keeps one memory. Another thread may be loading it now:
-    # then it is there, and has nothing yet.
+    # Loading numpy takes longer than all other work of storing one memory. While another thread loads it,
+    # the module is in `sys.modules`, but still empty.
     from_buffer = getattr(sys.modules.get("numpy"), "frombuffer", None)
     if from_buffer is None:
         return struct.pack(f"<{space.dimension}e", *struct.unpack(f"<{space.dimension}f", vector))
@@ -302,7 +302,7 @@ def _load_list(text: str) -> tuple[str, ...]:
 
 
 def check_row(names: Sequence[str], row: Row) -> None:
-    """Refuse what the engine cannot hold here, before it breaks a transaction that others share."""
+    """Raise InvalidRequest for values that SQLite cannot store, before they fail a shared transaction."""
     for name, value in zip(names, row, strict=True):
         if type(value) in _PLAIN_TYPES:
             continue
@@ -317,7 +317,7 @@ def check_row(names: Sequence[str], row: Row) -> None:
 
 
 def _check_rows(names: Sequence[str], rows: list[Row]) -> Columns:
-    """The same of many rows, which are looked at column by column as long as there is nothing to see."""
+    """Call `check_row` for many rows; fast if a check by columns finds nothing suspicious."""
     columns = [*zip(*rows, strict=True)]
     if not all(map(_is_plain_column, columns)):
         for row in rows:

@@ -1,4 +1,4 @@
-"""Answers a query from the agent's index and the file, as of one moment."""
+"""Answers queries from an agent's index and the file, in one snapshot."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +23,11 @@ from memorywire.stores.sqlite.rows import Bindings, LastRecalled, Row, hash_term
 from memorywire.stores.sqlite.segments import SEGMENT_ROWS, read_begun, read_ranges, read_segments
 from memorywire.stores.sqlite.sql import QUERIES
 
-_FEW_CHANGES = 32  # that a search on the event loop's thread may read first
+_FEW_CHANGES = 32  # the most changes that a search on the event loop's thread reads to catch up
 
 
 class SqliteIndex(AgentIndex):
-    """The index of an agent, filled from the file."""
+    """An agent's index, loaded from the file."""
 
     def __init__(self, tenant: str, agent: str, dimension: int) -> None:
         super().__init__(dimension)
@@ -50,9 +50,9 @@ class SqliteIndex(AgentIndex):
         return dict(source.execute(QUERIES["tokens_at"], {"positions": json.dumps(positions)}))
 
     def catch_up(self, db: apsw.Connection, max_changes: int | None = None) -> bool:
-        """Show exactly the versions that are current in the caller's snapshot.
+        """Update the index to exactly the versions that are current in the caller's snapshot.
 
-        Returns False, and changes nothing, if the index is more than `max_changes` changes behind.
+        Returns False, without a change, if the index is more than `max_changes` changes behind.
         """
         head = int(db.execute(QUERIES["head"]).get)
         if head == self.head:
@@ -73,7 +73,7 @@ class SqliteIndex(AgentIndex):
         self._add_rows(db.execute(QUERIES["index_at"], {"positions": json.dumps(positions)}))
 
     def _load_all(self, db: apsw.Connection, head: int) -> None:
-        """Load everything that is current: from segments where there are any, else from rows."""
+        """Load all current versions: from segments where they exist, else from rows."""
         self._reserve(self._estimate_size(db))
         upto, oldest = 0, head
         for segment in read_segments(db, self._name):
@@ -89,7 +89,7 @@ class SqliteIndex(AgentIndex):
         self._remove([position for (position,) in rows])
 
     def _estimate_size(self, db: apsw.Connection) -> int:
-        """About how many rows will be loaded: what the segments can hold, and what came after them."""
+        """Estimate how many rows will be loaded: the capacity of the segments, and the rows after them."""
         ranges = read_ranges(db, self._name)
         if not ranges:
             return int(db.execute(QUERIES["index_size"], self._name).get)
@@ -114,12 +114,12 @@ class UserIndex(SqliteIndex):
             "own": None in users,
             "most": SMALL_INDEX + 1,
         }
-        self._extent: Row = (0, 0)  # how many versions the users have, and the position of the last
+        self._extent: Row = (0, 0)  # the number of the users' versions, and the position of the last
 
     def catch_up(self, db: apsw.Connection, max_changes: int | None = None) -> bool:
-        """Show exactly the users' versions that are current in the caller's snapshot.
+        """Update the index to exactly the users' versions that are current in the caller's snapshot.
 
-        Returns False, and changes nothing, if there are more than a small index holds, or if more than
+        Returns False, without a change, if there are more than a small index holds, or if more than
         `max_changes` differ.
         """
         head = int(db.execute(QUERIES["head"]).get)
@@ -128,7 +128,7 @@ class UserIndex(SqliteIndex):
         [extent] = db.execute(QUERIES["extent_of_users"], self._owner)
         if extent[0] > SMALL_INDEX:
             return False
-        # Positions rise and none is used twice: with the same count and the same last one nothing changed.
+        # Positions rise and are never reused: if count and last position are the same, nothing changed.
         if extent != self._extent:
             live = {position for (position,) in db.execute(QUERIES["positions_of_users"], self._owner)}
             present = set(self.positions[self._current.values].tolist())
@@ -141,7 +141,7 @@ class UserIndex(SqliteIndex):
 
 
 def make_index(tenant: str, agent: str, users: frozenset[str | None] | None, dimension: int) -> SqliteIndex:
-    """An empty index, of the agent or of some of its users."""
+    """Return an empty index of the agent or of some of its users."""
     if users is None:
         return SqliteIndex(tenant, agent, dimension)
     return UserIndex(tenant, agent, users, dimension)
@@ -155,7 +155,7 @@ def search(
     limit: int,
     last_recalled: LastRecalled = use_stored,
 ) -> list[Scored]:
-    """The best hits; `last_recalled` tells when each was last recalled."""
+    """Return the best hits; `last_recalled` returns when each was last recalled."""
     _refuse_if_foreign(query, space)
     if query.where.as_of is not None:
         with snapshot(db):
@@ -179,10 +179,10 @@ def search_here(
     bounds: tuple[int, Enough | None],
     last_recalled: LastRecalled,
 ) -> list[Scored] | None:
-    """As `search` for the present, on this thread; `ask` completes the question when vectors are needed.
+    """Like `search` of the present, on this thread; calls `ask` for the query with vectors when needed.
 
-    `bounds` are the limit, and what is enough of an index whose rows are uniform. Returns None when it would
-    hold up the event loop: the index is far behind, or too much matches, or rows must be read.
+    `bounds` are the limit, and `enough` for an index with uniform rows. Returns None if it would block
+    the event loop: if the index is far behind, too many rows match, or rows must be read.
     """
 
     def complete() -> Query:
@@ -208,7 +208,7 @@ def _refuse_if_foreign(query: Query, space: Space) -> None:
 
 
 def _load_past(db: apsw.Connection, space: Space, where: Where) -> SqliteIndex:
-    """An index of what matched at a moment in the past, for this query alone."""
+    """Load a temporary index of the versions that matched at a time in the past."""
     index = SqliteIndex(where.scope.tenant, where.scope.agent, space.dimension)
     index.load(db, positions(db, where))
     return index
@@ -231,7 +231,7 @@ def _answer(
     ]
     if index.damaged:
         hits = [_add_damaged(hit, index.damaged) for hit in hits]
-    if query.where.as_of is None and not needs_rows(query.where):  # then the index has checked all of it
+    if query.where.as_of is None and not needs_rows(query.where):  # the index has checked the whole condition
         return hits
     return [hit for hit in hits if query.where.matches(hit.record)]
 
@@ -248,7 +248,7 @@ def _select(db: apsw.Connection, index: SqliteIndex, where: Where) -> Selection:
 
 
 def _read_vectors(db: apsw.Connection, positions: Sequence[int], dimension: int) -> Vectors:
-    """The ids and vectors of these versions, in this order."""
+    """Return the ids and vectors of these versions, in this order."""
     rows = db.execute(QUERIES["vectors_at"], {"positions": json.dumps(positions)})
     by_position = {position: (id, vector) for position, id, vector in rows}
     _, vectors, _ = decode_vectors([by_position[position][1] for position in positions], dimension)

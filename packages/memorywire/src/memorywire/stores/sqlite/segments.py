@@ -1,9 +1,9 @@
 """Segments: parts of an agent's search index stored in the file, so that loading it need not read every row.
 
-A segment holds what a range of the agent's changes began, as far as it was current when the segment was made.
-It is a cache: a loader removes what has ended since, reads a range without a segment from its rows, and
-erasing a memory deletes its segment. The compactor makes segments in the background. The table of segments is
-called `pack` in the file.
+A segment holds the versions begun by a range of the agent's changes that were current when it was built.
+It is a cache: a loader removes versions that have ended since, and reads ranges without a segment from rows;
+erasing a memory deletes its segment. The compactor builds segments in the background. The table of segments
+is called `pack` in the file.
 """
 
 import asyncio
@@ -28,27 +28,27 @@ from memorywire.stores.sqlite.file import SqliteFile
 from memorywire.stores.sqlite.rows import Bindings, Row, checksum_row
 from memorywire.stores.sqlite.sql import QUERIES
 
-if TYPE_CHECKING:  # numpy is loaded when a segment is made or read
+if TYPE_CHECKING:  # numpy is loaded when a segment is built or read
     from memorywire.index.batch import Batch
 
 FORMAT = 3
-"""The format of segments; others are ignored. From 2 on, a segment begins with a checksum; from 3 on, only
-turns have a session in it, and facts may have a state."""
+"""The format of segments; segments of other formats are ignored. Since 2, a segment begins with a checksum;
+since 3, only turns have a session in it, and facts may have a state."""
 
 _CHECKSUM = struct.Struct("<I")
 
 SEGMENT_ROWS = 1024
-"""This many rows make a segment at the end of an agent's changes; fewer are read one by one."""
+"""The minimum rows of a segment at the end of an agent's changes; fewer are read one by one."""
 
 MIN_ROWS = 256
-"""This many rows make a segment between others, where one was deleted."""
+"""The minimum rows of a segment between others, where one was deleted."""
 
-_MAX_AGENTS = 4096  # that are counted at a time; one that is dropped gets segments when it is searched
-_PAUSE_SECONDS = 0.25  # after a bulk write: compaction during one made it a seventh slower (decision 33)
+_MAX_AGENTS = 4096  # with counted rows; a dropped agent gets segments at its next search
+_PAUSE_SECONDS = 0.25  # wait after a bulk write: compaction during one slowed it by a seventh (decision 33)
 
 
 class Segment(Struct, frozen=True):
-    """The versions begun by the changes after `since` up to `upto`, those current after change `seen`."""
+    """The versions begun by changes after `since` up to `upto` that were current after change `seen`."""
 
     since: int
     upto: int
@@ -57,14 +57,14 @@ class Segment(Struct, frozen=True):
 
     @property
     def batch(self) -> "Batch | None":
-        """Its rows; None when nothing of it was current."""
+        """The rows of the segment; None if it is empty."""
         from memorywire.index.batch import Batch
 
         return Batch.from_bytes(self.data) if self.data else None
 
 
 def read_segments(db: apsw.Connection, name: Bindings) -> Iterator[Segment]:
-    """The agent's segments in order; they do not overlap, but there may be gaps between them."""
+    """Yield the agent's segments in order; they do not overlap, but there may be gaps between them."""
     for since, upto, seen, data in db.execute(QUERIES["packs"], name | {"format": FORMAT}):
         segment = Segment(since, upto, seen, data[_CHECKSUM.size :])
         if data[: _CHECKSUM.size] == _checksum(segment, name):  # else its rows are read one by one
@@ -72,7 +72,7 @@ def read_segments(db: apsw.Connection, name: Bindings) -> Iterator[Segment]:
 
 
 def find_damaged_segments(db: apsw.Connection) -> Iterator[str]:
-    """The agents with a segment that does not match its checksum, one for each such segment."""
+    """Yield the agent of each segment that does not match its checksum."""
     for tenant, agent, since, upto, seen, data in db.execute(QUERIES["all_packs"], {"format": FORMAT}):
         segment = Segment(since, upto, seen, data[_CHECKSUM.size :])
         if data[: _CHECKSUM.size] != _checksum(segment, {"tenant": tenant, "agent": agent}):
@@ -80,18 +80,18 @@ def find_damaged_segments(db: apsw.Connection) -> Iterator[str]:
 
 
 def read_ranges(db: apsw.Connection, name: Bindings) -> list[Row]:
-    """The commit sequences (since, up to) that each of the agent's segments covers, in order."""
+    """Return the commit sequences (since, up to) of each of the agent's segments, in order."""
     ranges: list[Row] = db.execute(QUERIES["pack_stretches"], name | {"format": FORMAT}).fetchall()
     return ranges
 
 
 def read_begun(db: apsw.Connection, name: Bindings, since: int, upto: int) -> Iterator[Row]:
-    """The current versions that the agent's changes after `since` up to `upto` began."""
+    """Return the current versions that the agent's changes after `since` up to `upto` began."""
     return db.execute(QUERIES["index_began"], name | {"seen": since, "upto": upto})
 
 
 def build_segment(db: apsw.Connection, name: Bindings, dimension: int) -> Segment | None:
-    """A segment that is worth making, if any, inside a snapshot of the caller's."""
+    """Build the next segment with enough rows inside a snapshot of the caller, or return None."""
     seen = int(db.execute(QUERIES["head"]).get)
     bounds = _find_range(db, name, seen)
     if bounds is None:
@@ -103,7 +103,7 @@ def build_segment(db: apsw.Connection, name: Bindings, dimension: int) -> Segmen
 
 
 def write_segment(db: apsw.Connection, name: Bindings, segment: Segment) -> None:
-    """Write a segment inside a transaction, unless something of the agent was erased since it was made."""
+    """Write a segment inside a transaction, unless a memory of the agent was erased since it was built."""
     if not db.execute(QUERIES["erased_since"], name | {"seen": segment.seen}).get:
         data = _checksum(segment, name) + segment.data
         row: Bindings = {"since": segment.since, "upto": segment.upto, "seen": segment.seen, "data": data}
@@ -111,13 +111,13 @@ def write_segment(db: apsw.Connection, name: Bindings, segment: Segment) -> None
 
 
 def _checksum(segment: Segment, name: Bindings) -> bytes:
-    """The checksum of a segment, its range, and the agent it belongs to."""
+    """Return the checksum of a segment, its range and its agent."""
     head = (segment.since, segment.upto, segment.seen, name["tenant"], name["agent"])
     return _CHECKSUM.pack(crc32(segment.data, checksum_row(head)))
 
 
 def _find_range(db: apsw.Connection, name: Bindings, head: int) -> tuple[int, int] | None:
-    """The first range of changes without a segment that began enough rows."""
+    """Return the first range of changes without a segment that began enough rows, or None."""
     position = 0
     for since, upto in read_ranges(db, name):
         gap = _find_rows(db, name, position, since, MIN_ROWS) if position < since else None
@@ -139,7 +139,7 @@ def _find_rows(
 
 
 class Compactor:
-    """Makes segments when an index had to be read from many rows, or when many rows were written at once."""
+    """Builds segments after an index was loaded from many rows, or after many rows were written."""
 
     def __init__(self, file: SqliteFile, indexes: IndexCache[Any], space: Space) -> None:
         self._file = file
@@ -151,14 +151,14 @@ class Compactor:
         self._last_write = -inf
 
     def on_search(self, tenant: str, agent: str) -> None:
-        """Called when an index was used: if many of its rows are unsegmented, make segments of them."""
+        """Called after a search: if many rows of the index are unsegmented, start building segments."""
         if self._indexes.count_unsegmented(tenant, agent) >= MIN_ROWS:
             self._start(tenant, agent)
 
     def on_write(self, changes: Sequence[Change]) -> None:
-        """Called with changes that are being written: many rows of one agent become segments afterwards.
+        """Called with changes that are being written; builds segments for agents with many new rows.
 
-        That waits until the writing is over, so that it does not happen during a search.
+        It starts when no changes are written for a while, so that the next search need not do it.
         """
         self._last_write = asyncio.get_running_loop().time()
         if len(self._rows_written) > _MAX_AGENTS:
@@ -170,11 +170,11 @@ class Compactor:
             self._start(*key)
 
     async def wait(self) -> None:
-        """Wait until what was started is done."""
+        """Wait for the started tasks."""
         await asyncio.gather(*self._tasks.values())
 
     async def close(self) -> None:
-        """Start nothing more, and wait."""
+        """Start no more tasks, and wait for the running ones."""
         self._closing.set()
         await self.wait()
 
@@ -193,12 +193,12 @@ class Compactor:
                     return
                 await self._file.write(partial(self._write, name=name, segment=segment))
         except StoreError:
-            return  # segments only save time: the next process that loads the rows tries again
+            return  # segments are optional: the next process that loads the rows tries again
         finally:
             del self._tasks[tenant, agent]
 
     async def _must_stop(self) -> bool:
-        """Whether the store is closing; returns only once nothing has been written for a moment."""
+        """Wait until nothing was written for `_PAUSE_SECONDS`; return whether the store is closing."""
         while (since := asyncio.get_running_loop().time() - self._last_write) < _PAUSE_SECONDS:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), _PAUSE_SECONDS - since)
@@ -206,5 +206,5 @@ class Compactor:
         return self._closing.is_set()
 
     def _write(self, db: apsw.Connection, name: Bindings, segment: Segment) -> None:
-        refuse_if_reembedded(db, self._space)  # it was read before, with the vectors of then
+        refuse_if_reembedded(db, self._space)  # the segment was built before, from the old vectors
         write_segment(db, name, segment)

@@ -1,4 +1,4 @@
-"""The store: verbs for the event loop, work for threads."""
+"""The SQLite store: its async methods run SQL on threads, or on the event loop when that is fast."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,12 +51,11 @@ if TYPE_CHECKING:
 
 
 _Pending: TypeAlias = dict[str, tuple["Recall", ...]]
-"""Touches by id, one for each scope; a tuple is never changed, only replaced, so that readers need no
-lock."""
+"""Recalls by id, one per scope; a tuple is replaced and never changed, so that readers need no lock."""
 
 
 class Recall(Struct, frozen=True):
-    """Recalls of one id in one scope: the last moment, and how many."""
+    """Recalls of one id in one scope: the time of the last one, and their number."""
 
     scope: Scope
     id: str
@@ -68,7 +67,7 @@ class Recall(Struct, frozen=True):
 
 
 class RecallBuffer:
-    """Recalls on their way to the file: readers add and see them, the writer writes them."""
+    """Recalls that are not in the file yet: readers add and read them, the writer writes them."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -80,7 +79,7 @@ class RecallBuffer:
 
     @property
     def has_pending(self) -> bool:
-        """Whether anything is not on the disk yet, or still on its way there."""
+        """Whether there are recalls that are not on disk yet."""
         return bool(self._new or self._taken)
 
     def add(self, touches: Iterable[Recall]) -> None:
@@ -106,25 +105,25 @@ class RecallBuffer:
             self._taken = {}
 
     def count_pending(self, record: Record) -> int:
-        """How many recalls of the record wait to be written."""
+        """Return how many recalls of the record wait to be written."""
         with self._lock:
             return sum(
                 touch.count for touch in _find_recalls((self._new, self._taken), record.scope, record.id)
             )
 
     def last_recalled(self) -> LastRecalled:
-        """A function that tells when a record was last recalled, as if all that waits were written.
+        """Return a function that returns when a record was last recalled, pending recalls included.
 
-        Ask for it before the snapshot that records are read in: a recall that is written in between is in
-        neither the snapshot nor, later, among those that wait.
+        Call this before the snapshot of the read begins: a recall that is written in between would be neither
+        in the snapshot nor among the pending ones.
         """
         with self._lock:
-            pending = (self._new, self._taken)  # which are replaced when they are written, and never emptied
+            pending = (self._new, self._taken)  # dicts that are replaced on a write, never emptied
         return partial(_find_last_recall, pending) if any(pending) else use_stored
 
 
 def with_last_recalled(record: Record, last_recalled: LastRecalled) -> Record:
-    """The record with the moment it was last recalled."""
+    """Return the record with the time it was last recalled."""
     at = last_recalled(record.scope, record.id, record.recalled_at)
     return record if at == record.recalled_at else replace(record, recalled_at=at)
 
@@ -139,7 +138,7 @@ def _find_last_recall(pending: Sequence[_Pending], scope: Scope, id: str, latest
 
 
 def _find_recalls(pending: Sequence[_Pending], own: Scope, id: str) -> list[Recall]:
-    """The touches that count for a record: recalls for its user, and recalls for all users."""
+    """Return the recalls that count for a record: those for its user, and those for all users."""
     return [touch for touches in pending for touch in touches.get(id, ()) if touch.scope.covers(own)]
 
 
@@ -154,10 +153,10 @@ def _merge(pending: _Pending, touches: Iterable[Recall]) -> None:
         pending[touch.id] = (*others, touch)
 
 
-# A change with more characters than this is prepared on a thread: an event loop would notice.
+# A change with more characters than this is prepared on a thread, as it would block the event loop.
 _MAX_CHARACTERS = 20_000
 
-# So many records are read on the event loop's thread: in less time than it takes to hand the work over.
+# Up to this many records are read on the event loop's thread: that is faster than a switch of threads.
 _MAX_IDS = 8
 
 _TURN_SECONDS = 0.002
@@ -167,12 +166,12 @@ _IN_MEMORY = _ON_DISK - {Feature.DURABLE}
 
 
 class SqliteStore:
-    """Memories in one SQLite file, or in memory; satisfies Store, Historian, Chronicler,
-    LateAsker, Tracker, RecallCounter, Surveyor, Gatherer and Glancer.
+    """Memories in one SQLite file, or in memory; implements Store, SupportsHistory, SupportsChangeLog,
+    SupportsDeferredQuery, Tracker, RecallCounter, SupportsListing, SupportsBulkWrite and SupportsPeek.
 
-    What was written is on the disk before the write is answered. Others may keep their tables in the
-    same `file`. `connect` is how connections are made, `retry_policy` how long to wait for other
-    processes, `memory` how many bytes of search index are kept.
+    A write returns when its change is on disk. Other components may have tables in the same `file`.
+    `connect` creates connections, `retry_policy` is how long to wait for other processes, `memory` is
+    the maximum size of the search indexes in bytes.
     """
 
     name = "sqlite"
@@ -186,7 +185,7 @@ class SqliteStore:
         retry_policy: RetryPolicy | None = None,
         memory: int = MEMORY,
     ) -> None:
-        """Open the file, bring it up to date and start the writer; blocks while it does."""
+        """Open the file, apply migrations and start the writer; blocks."""
         waiting = retry_policy or RetryPolicy()
         self._space = space
         self._recalls = RecallBuffer()
@@ -203,10 +202,10 @@ class SqliteStore:
         return _ON_DISK if self.file.location.path is not None else _IN_MEMORY
 
     def applying(self, change: Change) -> Work[int]:
-        """The work of a change, for `file.write`: it gives the commit sequence, or raises as `write` does.
+        """Return the work that commits a change; it returns the commit sequence or raises like `write`.
 
-        Everything slow is done here, so that the transaction only writes. Raises InvalidRequest for what
-        no row can hold.
+        All slow preparation is done here, so that the transaction only writes. Raises InvalidRequest for
+        values that a row cannot hold.
         """
         row, versions = build_change_row(change), [*map(build_version_row, change.put, repeat(self._space))]
         check_row(CHANGE_ROW, row)
@@ -225,9 +224,9 @@ class SqliteStore:
         return await self.file.write(work, brief=not many and is_brief(change))
 
     def applying_each(self, changes: Sequence[Change]) -> Work[GroupResult] | None:
-        """The work of many changes by few statements, where each of them only begins a version; else None.
+        """Return the work of many changes in few statements; None unless each only begins a version.
 
-        It gives their commit sequences, or raises Unsettled when one of them has to be looked at alone.
+        It returns their commit sequences, or raises GroupRefused when the changes must be tried one by one.
         """
         group = prepare_group(changes, self._space)
         if group is None:
@@ -260,7 +259,7 @@ class SqliteStore:
         return self.applying(change)(db)
 
     async def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        def work(db: apsw.Connection) -> list[Record]:  # by one statement, which is a snapshot by itself
+        def work(db: apsw.Connection) -> list[Record]:  # one statement, so it needs no explicit snapshot
             return reads.get(db, scope, ids)
 
         last_recalled, records = self._recalls.last_recalled(), None
@@ -308,11 +307,11 @@ class SqliteStore:
     ) -> list[Scored]:
         where, hits = question.where, None
         await self._flush_recalls(where)
-        if brief:  # before the search, for the vectors may be on their way
+        if brief:  # before the search, as a task may be computing the vectors
             await self._yield_to_others()
         last_recalled = self._recalls.last_recalled()
         if brief and where.as_of is None and self._is_at_hand(where):
-            from memorywire.stores.sqlite.search import search_here  # it loads numpy
+            from memorywire.stores.sqlite.search import search_here  # imported here because it loads numpy
 
             here = partial(
                 search_here,
@@ -336,7 +335,7 @@ class SqliteStore:
         return records[0] if records else None
 
     async def health(self) -> Mapping[str, Json]:
-        # Without a snapshot, which a check that fails halfway could not end.
+        # Without a snapshot: a check that fails halfway could not end it.
         return await self.file.run(lambda db: examine(db, self.file.location))
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
@@ -367,9 +366,9 @@ class SqliteStore:
         return await self.file.read(lambda db: reads.vectors(db, tenant, versions))
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        """Written with the next change, or after a moment, or at close: a recall waits for no disk.
+        """Record a recall in memory; it is written with the next change, after a short delay, or at close.
 
-        A file that can only be read keeps no count.
+        Does nothing for a read-only file.
         """
         if self.file.read_only:
             return
@@ -381,12 +380,12 @@ class SqliteStore:
         return [sum(counts) for counts in zip(stored, pending, strict=True)]
 
     async def close(self) -> None:
-        """Write what is pending and let go of the file; closing twice is fine."""
+        """Write what is pending and close the file; can be called twice."""
         await self._compactor.close()
         await self.file.close()
 
     async def at_rest(self) -> None:
-        """Wait for what is done in the background."""
+        """Wait for background work to finish."""
         await self._compactor.wait()
 
     def _make_index(self, tenant: str, agent: str, users: frozenset[str | None] | None) -> "SqliteIndex":
@@ -402,26 +401,26 @@ class SqliteStore:
         return search(db, self._indexes, self._space, ask(), limit, last_recalled)
 
     def _is_at_hand(self, where: Where) -> bool:
-        """Whether the matching rows are known in memory, so that the file need not be read."""
+        """Return whether the index in memory can answer, so that the file need not be read."""
         return self._indexes.is_ready(where) and not needs_rows(where)
 
     async def _yield_to_others(self) -> None:
-        """Give other tasks a turn now and then: a caller that only searches here would never wait."""
+        """Yield to the event loop from time to time, because searches on its thread never wait."""
         now = asyncio.get_running_loop().time()
         if not 0 <= now - self._last_turn < _TURN_SECONDS:
             self._last_turn = now
             await asyncio.sleep(0)
 
     async def _flush_recalls(self, where: Where) -> None:
-        """Write pending recalls first where idleness matters, because that is decided in the file."""
+        """Write pending recalls if the query filters by idle time, which is evaluated in the file."""
         if where.idle_since is not None and self._recalls.has_pending:
             await self.file.write(_do_nothing)
 
     async def _records(self, work: Work[list[Record]]) -> list[Record]:
-        """What a work reads, with the moments of recalls that are not written yet."""
+        """Return the records that `work` reads, with the times of recalls that are not written yet."""
         last_recalled = self._recalls.last_recalled()
         return [with_last_recalled(record, last_recalled) for record in await self.file.read(work)]
 
 
 def _do_nothing(_: apsw.Connection) -> None:
-    """A work that only takes along what is deferred."""
+    """An empty work: its transaction writes the deferred buffers."""

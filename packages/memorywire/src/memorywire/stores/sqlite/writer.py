@@ -4,35 +4,35 @@ Theory of operation
 -------------------
 What must hold:
 
-- A write is answered only after COMMIT has returned. What was answered survives a crash and a power cut.
-- Works are done in the order they came. One that raises is rolled back alone, and only its caller sees it.
+- A write returns only after COMMIT has returned. Such a write survives a crash and a power failure.
+- Works run in order of arrival. One that raises is rolled back alone, and only its caller gets the error.
 - A transaction that fails (a full disk) fails for every work in it.
-- A caller that gives up does not undo what is on its way to the disk.
-- The event loop waits for no lock, no other process and no checkpoint.
+- Cancelling a caller does not undo a work that was handed over.
+- The event loop never waits for a lock, another process or a checkpoint.
 
-How: SQLite has one writer at a time, and a commit costs a flush of the disk, 0.2 to 0.7 ms, however much is
-in it. So works queue up while a commit runs, and the next transaction takes all of them (`_next_group`, up to
+How: SQLite has one writer at a time, and a commit costs a disk flush of 0.2 to 0.7 ms, independent of its
+size. So works queue up while a commit runs, and the next transaction takes all of them (`_work`, up to
 _GROUP changes). Works of one turn of an event loop are handed over together (`write`). Savepoints are
 expensive in a large transaction and most works are accepted, so `_do_together` tries without them;
 when one work is refused, the transaction is rolled back and `_do_apart` repeats it with a savepoint for each.
 
-A short work that comes alone is committed on the event loop's own thread (`_try_here`), because the way to
-the writer's thread and back takes half as long as the commit. It must be the only one in flight, the last
+A short work without others is committed on the event loop's thread (`_try_here`), because the switch to the
+writer's thread and back takes half as long as the commit. It must be the only one in flight, the last
 other caller must be _ALONE_SECONDS ago, the connection must be free, and recent works like it must have
-taken _FAST_SECONDS or less on average. A disk that stalls once therefore holds the loop up once.
+taken _FAST_SECONDS or less on average. A disk that stalls once therefore blocks the loop once.
 
-Deferred writes (times of recalls) go along with the next work, or are written after an idle second.
+Deferred writes (times of recalls) are written with the next work, or after an idle second.
 
-Erased text must leave the log too. A work that erases asks for a scrub in its own transaction
-(`request_scrub`); the writer's thread truncates the log before the caller is answered. What a reader of
-another process prevents stays noted in the file and is tried again with each group.
+Erased text must be removed from the log too. A work that erases requests a scrub in its own transaction
+(`request_scrub`); the writer's thread truncates the log before the caller gets its answer. If a reader in
+another process prevents that, the request stays in the file and is retried with each group.
 
-Checkpoints run beside the commits, on a thread and connection of their own: with SQLite's automatic
+Checkpoints run concurrently with commits, on a separate thread and connection: with SQLite's automatic
 checkpoint, the commit that filled the log took 4 to 30 ms.
 
-What was tried (decisions 31 and 34): one row first and tables later, which saves 0.11 to 0.15 ms of 0.7
-and must be folded before each read; and counting the callers at the servers to know who might come, which
-was not needed.
+Tried and dropped (decisions 31 and 34): writing one row first and the tables later, which saves 0.11 to
+0.15 ms of 0.7 but must be merged before each read; and counting the callers at the servers to predict
+further writes, which was not needed.
 """
 
 import asyncio
@@ -64,30 +64,30 @@ from memorywire.stores.sqlite.connection import (
 from memorywire.stores.sqlite.location import Location
 from memorywire.stores.sqlite.sql import QUERIES
 
-_FEW_PAGES = 256  # can be moved in a millisecond (measured), so the writer does it itself
-# A new log restarts after so many pages, and a quarter later each time from then on: a commit into a part
-# that was written before takes two thirds as long as one that extends the log (decision 31).
+_FEW_PAGES = 256  # moved in about a millisecond (measured), so the writer does it itself
+# A new log restarts after this many pages, and each time after a quarter more: a commit that overwrites a
+# part of the log takes two thirds as long as one that extends it (decision 31).
 _FIRST_RESTART = 256
-_WAKE_EVERY = 1_000  # pages by which a log grows until the thread is woken again
-_MAX_LENGTHS = 4  # times the usual length: then the thread does not keep up, and the writer moves all pages
+_WAKE_EVERY = 1_000  # pages of log growth between two wake-ups of the thread
+_MAX_LENGTHS = 4  # times the usual length; beyond that the thread is too slow, and the writer moves all pages
 
 
 class Checkpoints:
-    """Moves pages of the log on a thread and connection of its own, without holding the interpreter.
+    """Checkpoints the log on a separate thread and connection, without holding the GIL.
 
     The log restarts only when all of it was moved and nothing was written meanwhile. So the writer moves the
-    last few pages itself, and all of them when the log has grown too long. Pages that a reader still needs
-    stay in the log until the next time.
+    last few pages itself, and all of them when the log has become too long. Pages that a reader still needs
+    stay in the log until the next checkpoint.
     """
 
     def __init__(self, connection: apsw.Connection, connect: Callable[[], apsw.Connection]) -> None:
-        """Watch the commits of one connection, in place of SQLite's own automatic checkpoints."""
+        """Watch the commits of one connection; replaces SQLite's automatic checkpoints."""
         self._connect = connect
         self._max_pages: int = connection.execute("PRAGMA wal_autocheckpoint").get
         self._restart_at = min(_FIRST_RESTART, self._max_pages)
-        self._pages = 0  # of the log, after the last commit
-        self._pages_moved = 0  # of them
-        self._restarts = 0  # how often the log began anew
+        self._pages = 0  # in the log, after the last commit
+        self._pages_moved = 0  # pages of the log that are in the database file
+        self._restarts = 0  # how often the log was restarted
         self._next = self._restart_at
         self._lock = threading.Lock()
         self._wake = threading.Semaphore(0)
@@ -97,7 +97,7 @@ class Checkpoints:
 
     @property
     def due(self) -> bool:
-        """Whether the writer should call `finish`, which takes a moment."""
+        """Whether the writer should call `finish`, which takes some time."""
         if self._pages < self._restart_at:
             return False
         return self._pages - self._pages_moved <= _FEW_PAGES or self._pages >= _MAX_LENGTHS * self._max_pages
@@ -105,7 +105,7 @@ class Checkpoints:
     def finish(self, db: apsw.Connection) -> None:
         """Move the remaining pages, except those that a reader needs in the log."""
         restarts = self._restarts
-        with suppress(apsw.Error):  # it stays where it is, and is safe there
+        with suppress(apsw.Error):  # the pages stay in the log, which is durable
             _, pages = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             if restarts == self._restarts:
                 self._pages_moved = pages
@@ -119,7 +119,7 @@ class Checkpoints:
             self._thread.join()
 
     def _on_commit(self, db: apsw.Connection, schema: str, pages: int) -> int:
-        """Hear of a commit, on the thread that committed."""
+        """Handle a commit, on the thread that committed."""
         if pages < self._pages:
             self._restart_at = min(self._restart_at + self._restart_at // 4, self._max_pages)
             self._pages_moved, self._next = 0, self._restart_at
@@ -138,7 +138,7 @@ class Checkpoints:
             self._wake.release()
 
     def _work(self) -> None:
-        # When the thread fails, the writer moves all pages.
+        # If the thread fails, the writer moves all pages.
         with suppress(apsw.Error, OSError, MemorywireError), closing(self._connect()) as db:
             while self._wake.acquire() and not self._closed:
                 self.finish(db)
@@ -148,30 +148,30 @@ __all__ = ["Deferred", "Work", "Writer"]
 
 _GROUP = 1_024  # changes in one transaction
 _IDLE_SECONDS = 1.0  # until deferred writes are written without a work
-_ERASE_SECONDS = 0.5  # that an erasure waits for readers of the log
+_ERASE_SECONDS = 0.5  # how long an erasure waits for readers of the log
 
-# A work runs on the event loop's thread when the last ones took no longer than this on average, with at most
-# so many deferred recalls.
+# A work may run on the event loop's thread if the last ones took less than this on average, and if no more
+# than this many recalls are deferred.
 _FAST_SECONDS = 0.0015
 _MAX_RECALLS = 8
 _SLOW_SECONDS = 0.02  # a slower work counts as this, so that the average recovers after a dozen works
 _AVERAGE_OVER = 4  # works
-_ALONE_SECONDS = 0.005  # since a second caller wrote: before that the next write may share a commit
+_ALONE_SECONDS = 0.005  # since two callers wrote at once; before that the next write may share a commit
 
 
 class Deferred(Protocol):
-    """Something collected in memory, written with the next work, after an idle moment, or at the end."""
+    """A buffer in memory that is written with the next work, after an idle second, or at close."""
 
     def __bool__(self) -> bool:
-        """Whether anything waits to be written."""
+        """Return whether anything waits to be written."""
         ...
 
     def settle(self) -> None:
-        """Called once what was written is on the disk."""
+        """Called after the written items are on disk."""
         ...
 
     def give_back(self) -> None:
-        """Called when the transaction failed: what was written waits again."""
+        """Called after the transaction failed: the written items are pending again."""
         ...
 
 
@@ -180,15 +180,15 @@ class _Job(Struct, frozen=True):
     reply: Reply
     changes: int
     brief: bool
-    alone: Work[Any]  # instead of `work`, once this or another of the transaction was refused
+    alone: Work[Any]  # replaces `work` after this or another work of the transaction was refused
 
 
 class _WorkRefused(Exception):
-    """A work of the transaction was refused: do all of them again, so that it fails alone."""
+    """A work of the transaction was refused: repeat all works one by one, so that only it fails."""
 
 
 class _Attempt(Struct):
-    """Keeps the error that ends the block, so that the writer's thread can pass it to its callers."""
+    """Suppresses and stores the error of a block, so that the writer's thread can pass it to callers."""
 
     error: BaseException | None = None
 
@@ -201,7 +201,7 @@ class _Attempt(Struct):
 
 
 class Writer:
-    """Commits works in the order they came, several to a transaction; see the head of this module."""
+    """Commits works in order of arrival, several in one transaction; see the module docstring."""
 
     def __init__(
         self, pool: Pool, *, location: Location, retry_policy: RetryPolicy, checkpoints: Checkpoints
@@ -212,14 +212,14 @@ class Writer:
         self._retry_policy = retry_policy
         self._map_errors = map_errors(location)
         self._collected: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-        self._waiting: SimpleQueue[_Job | None] = SimpleQueue()  # None: look what else there is to do
-        self._deferred: dict[Deferred, Work[None]] = {}  # each with what writes it
+        self._waiting: SimpleQueue[_Job | None] = SimpleQueue()  # None wakes the thread without a job
+        self._deferred: dict[Deferred, Work[None]] = {}  # each buffer with the work that writes it
         self._lock = threading.Lock()
         self._closed = False
-        self._pending_scrub: int | None = 0  # of an earlier process, until the file was checked
-        self._in_flight = 0  # jobs that the thread has or will have
+        self._pending_scrub: int | None = 0  # 0: an earlier process may have left one; not checked yet
+        self._in_flight = 0  # jobs handed to the thread and not finished
         self._crowded_at = -inf
-        self._pace = 2 * _FAST_SECONDS  # of lone works, until we have seen some
+        self._pace = 2 * _FAST_SECONDS  # average seconds of a lone work; too slow until measured
         self._recalls_pending = 0
         self._thread = threading.Thread(target=self._work, name=f"memorywire {location}", daemon=True)
         self._thread.start()
@@ -227,10 +227,10 @@ class Writer:
     async def write(
         self, work: Work[Any], changes: int = 1, alone: Work[Any] | None = None, *, brief: bool = False
     ) -> Any:
-        """The answer of a work; from here on it is done even if the caller gives up.
+        """Run `work` in a transaction and return its result; it runs even if the caller is cancelled later.
 
-        Works of one turn of an event loop are handed over together by the first of them. Waking the thread at
-        once would have both compete for the interpreter all along.
+        The first of the works of one turn of an event loop hands all of them over. If the thread were woken
+        at once, both threads would compete for the GIL.
         """
         loop = asyncio.get_running_loop()
         job = _Job(work, Reply(), changes, brief, alone or work)
@@ -258,7 +258,7 @@ class Writer:
                     self._waiting.put(job)
 
     def _is_lone(self, jobs: Sequence[_Job]) -> bool:
-        """Whether there is one short job, no caller to share its commit with, and nothing slow to do."""
+        """Return whether there is one short job, no other caller to share its commit, nothing slow to do."""
         now = self._retry_policy.clock()
         if self._in_flight or len(jobs) != 1:
             self._crowded_at = now
@@ -270,15 +270,15 @@ class Writer:
         return alone and quick and jobs[0].brief
 
     def _try_here(self, job: _Job) -> bool:
-        """Do the job on this thread; False when it would have to wait.
+        """Run the job on this thread; False if it would have to wait.
 
-        The lock is held meanwhile, so that the writer cannot be closed before the job is done.
+        The caller holds the lock, so that the writer cannot be closed before the job is done.
         """
         with job.reply as reply, self._map_errors, self._pool.borrow(wait=False) as db:
             erasure = self._commit(db, [job], None)
             if (
                 self._pending_scrub is None and erasure is not None
-            ):  # by another process: for the thread to look after
+            ):  # of another process: the thread handles it
                 self._pending_scrub = erasure
                 self._waiting.put(None)
         if isinstance(reply.error, Empty | StoreBusy):
@@ -288,22 +288,22 @@ class Writer:
         return True
 
     def defer(self, buffer: Deferred, write: Work[None]) -> None:
-        """Write this from now on, whenever it has collected something."""
+        """Write this buffer from now on, whenever it has items."""
         self._deferred[buffer] = write
 
     def later(self, collect: Callable[[], None]) -> None:
-        """Let one of the deferred collect more; it is written with the next group, or after a moment."""
+        """Call `collect`, which adds to a deferred buffer; raises StoreUnavailable if the file is closed."""
         with self._lock:
             if self._closed:
                 raise StoreUnavailable(f"{self._location} is closed")
             is_awake = any(self._deferred)
             collect()
             self._recalls_pending += 1
-            if not is_awake:  # else a recall need not wake the thread again
+            if not is_awake:  # an awake thread needs no wake-up
                 self._waiting.put(None)
 
     def close(self) -> None:
-        """Write what waits, and end the thread."""
+        """Write pending jobs and end the thread."""
         with self._lock:
             self._closed = True
             for job in chain.from_iterable(self._collected.values()):
@@ -319,7 +319,7 @@ class Writer:
             jobs: list[_Job] = []
             room, was_woken = _GROUP, False
             due = any(self._deferred) or self._pending_scrub is not None
-            with suppress(Empty):  # nothing came within the idle time
+            with suppress(Empty):  # no job within the idle time
                 job = self._waiting.get(timeout=_IDLE_SECONDS if due else None)
                 was_woken = True
                 while job is not None:
@@ -345,14 +345,14 @@ class Writer:
         if not is_committed:
             for reply in replies:
                 reply.error = attempt.error
-        with self._lock:  # before a caller hears of it, and comes again
+        with self._lock:  # before the callers get their answers and write again
             self._in_flight -= len(jobs)
         tell(replies)
 
     def _commit(
         self, db: apsw.Connection, jobs: Sequence[_Job], retry_policy: RetryPolicy | None
     ) -> int | None:
-        """Do these jobs and what is deferred; gives the erasure that the log must still be scrubbed of."""
+        """Run these jobs and the deferred writes; return the pending scrub request, or None."""
         start = self._retry_policy.clock()
         try:
             erasure = self._transact(db, jobs, retry_policy, _do_together)
@@ -370,7 +370,7 @@ class Writer:
         retry_policy: RetryPolicy | None,
         do: Callable[[apsw.Connection, Sequence[_Job]], None],
     ) -> int | None:
-        """Do these and what is deferred in one transaction."""
+        """Run these jobs and the deferred writes in one transaction; return the pending scrub request."""
         pending = [*filter(None, self._deferred)]
         if not jobs and not pending:
             return _pending_scrub(db)
@@ -390,10 +390,10 @@ class Writer:
         return erasure
 
     def _scrub(self, db: apsw.Connection, erasure: int | None) -> None:
-        """Truncate the log, so that erased words leave it too.
+        """Truncate the log, to remove erased text from it.
 
-        What readers of another process prevent stays noted in the file, and is tried again with every group
-        and after every idle moment; only a new erasure waits for the readers.
+        If readers of another process prevent it, the request stays in the file and is retried with every
+        group and after every idle second; only a new erasure waits for the readers.
         """
         previous, self._pending_scrub = self._pending_scrub, erasure
         if erasure is None:
@@ -409,7 +409,7 @@ class Writer:
 
 
 def _pending_scrub(db: apsw.Connection) -> int | None:
-    """The number of the newest erasure after which the log was not truncated, if there is one."""
+    """Return the number of the newest erasure after which the log was not truncated, or None."""
     erasure = db.execute(QUERIES["scrub_owed"]).get
     return None if erasure is None else int(erasure)
 
@@ -427,7 +427,7 @@ def _do_together(db: apsw.Connection, jobs: Sequence[_Job]) -> None:
 
 def _do_apart(db: apsw.Connection, jobs: Sequence[_Job]) -> None:
     if len(jobs) == 1:
-        jobs[0].reply.value = jobs[0].alone(db)  # if it fails, there is no other work to keep
+        jobs[0].reply.value = jobs[0].alone(db)  # no savepoint: there is no other work to keep
         return
     for job in jobs:
         with Savepoint(db) as alone:
