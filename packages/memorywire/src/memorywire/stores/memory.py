@@ -1,6 +1,6 @@
-"""Memories in a dict, gone when the process ends: the reference meaning of the store contract.
+"""The in-memory store, which is the reference implementation of the store contract.
 
-Everything is decided by looking at everything, so that what is right can be read off the page.
+It scans all memories for every decision, so that its code is easy to check.
 """
 
 import struct
@@ -24,7 +24,7 @@ from memorywire.search.text import terms
 
 
 class _Link(Struct, frozen=True, kw_only=True):
-    """One version and what is derived from it."""
+    """One version and the data derived from it."""
 
     version: Version
     scope: Scope
@@ -52,10 +52,10 @@ _Chain: TypeAlias = tuple[_Link, ...]  # oldest first; only the last may be live
 
 
 def _current(chain: _Chain, times: Mapping[int, int], as_of: int | None) -> _Link | None:
-    """The version that is current, now or at a moment of the past, by the time that each change carries.
+    """Return the version that is current now, or was current at a past time by the times of changes.
 
-    Commit order would do while clocks only go forward. After a step back a version may end before it begins,
-    so the newest that had begun by then decides.
+    Commit order would be enough if clocks only went forward. After a step back a version may end before it
+    begins, so the newest version that had begun by then decides.
     """
     candidates = [link for link in chain if as_of is None or times[link.version.began] <= as_of]
     if not candidates:
@@ -65,14 +65,14 @@ def _current(chain: _Chain, times: Mapping[int, int], as_of: int | None) -> _Lin
 
 
 async def open_store(url: str, *, space: Space) -> "MemoryStore":
-    """A new, empty store; `memory://` is the only URL it has."""
+    """Return a new, empty store; raises InvalidRequest for any URL but `memory://`."""
     if url != "memory://":
         raise InvalidRequest("memory:// takes no path or options", field="store", fix="memory://")
     return MemoryStore(space)
 
 
 class MemoryStore:
-    """Keeps chains of versions in a dict; satisfies every ability but Ingester and SupportsReplicas."""
+    """Stores chains of versions in a dict; also has history, change log, listing and recall counts."""
 
     name = "memory"
     features = frozenset(Feature) - {Feature.DURABLE, Feature.GRAPH}
@@ -140,7 +140,7 @@ class MemoryStore:
         }
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
     async def history(self, scope: Scope, id: str) -> list[Version]:
         return [_deep_copy(link.version) for link in self._chain(scope, id)]
@@ -204,7 +204,7 @@ class MemoryStore:
                     yield _own(record), link
 
     def _read(self, record: Record) -> Record:
-        """The record with what only the store knows: when it was last recalled."""
+        """Return the record with the time it was last recalled."""
         return replace(record, recalled_at=self._recalled.get((record.scope.tenant, record.id)))
 
     def _by_key(self, scope: Scope, key: str) -> _Commit | None:
@@ -230,9 +230,9 @@ class MemoryStore:
         )
 
     def _forget_traces(self, key: _Key, by: str) -> None:
-        """Remove what could still betray a content that change `by` erased.
+        """Remove data that could reveal a content that change `by` erased.
 
-        That is fingerprints of requests, the reasons of the changes that began or ended it, and recall times.
+        These are request fingerprints, reasons of the changes that began or ended it, and recall times.
         """
         self._recalled.pop(key, None)
         self._recalls.pop(key, None)
@@ -248,7 +248,7 @@ class MemoryStore:
 
 
 class _Draft:
-    """A change applied to copies of the chains: it raises, or holds every chain that it altered."""
+    """Applies a change to copies of the chains; `apply` raises, or `chains` holds the altered ones."""
 
     def __init__(self, chains: dict[_Key, _Chain], change: Change, sequence: int, space: Space) -> None:
         self.chains: ChainMap[_Key, _Chain] = ChainMap({}, chains)
@@ -257,7 +257,7 @@ class _Draft:
         self._space = space
 
     def apply(self) -> list[str]:
-        """Apply ends before puts, so that a put may repeat what its own change ends; gives the erased ids."""
+        """Apply ends before puts, so that a put may repeat ended content; return the erased ids."""
         for end in self._change.end:
             self._end(end)
         for put in self._change.put:
@@ -301,7 +301,7 @@ class _Draft:
         self.chains[record.scope.tenant, record.id] = (*chain, link)
 
     def _base(self, put: Put) -> _Chain:
-        """The chain this put continues, once it is what the put expects."""
+        """Return the chain that this put continues; raises Conflict if it is not as the put expects."""
         record = put.record
         _, chain = self._find_covered(record.id)
         exists = (record.scope.tenant, record.id) in self.chains
@@ -321,7 +321,7 @@ class _Draft:
         if put.vector is not None:
             if len(put.vector) != 4 * self._space.dimension:
                 raise InvalidRequest(f"the vector is not of the space {self._space}", field="vector")
-            form = f"<{self._space.dimension}e"  # 16 bits, as every store keeps them
+            form = f"<{self._space.dimension}e"  # float16, as in every store
             return struct.unpack(form, struct.pack(form, *floats(put.vector)))
         if put.like is not None:
             if not 1 <= put.like <= len(chain):
@@ -358,7 +358,7 @@ class _Draft:
 
 
 def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Record | None:
-    """Another live record of exactly this scope that says the same thing; the oldest if there are several."""
+    """Return the oldest other live record of exactly this scope with the same content, or None."""
     digest = saying(record)
     if digest is None:
         return None
@@ -369,7 +369,7 @@ def _same_content(chains: Mapping[_Key, _Chain], record: Record, at: int) -> Rec
 
 
 def _own(record: Record) -> Record:
-    """A record that shares no mutable part with its twin."""
+    """Return a copy that shares no mutable part with the record."""
     return replace(record, content=_plain(record.content), metadata=_plain(record.metadata))
 
 

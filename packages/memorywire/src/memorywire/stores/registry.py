@@ -1,4 +1,4 @@
-"""Opens a store by URL: the scheme names the package, and other packages add theirs by entry point."""
+"""Opens a store by URL: the scheme selects the opener; other packages add schemes by entry points."""
 
 import asyncio
 import re
@@ -14,8 +14,8 @@ from memorywire.stores.contract import Store
 
 GROUP = "memorywire.stores"
 
-# Listed here as well as in the entry points of their packages: reading the metadata of every installed
-# package would cost more than opening either of these stores. Markdown is of memorywire-adapters.
+# Listed here as well as in the entry points of their packages, because reading the metadata of all installed
+# packages takes longer than opening one of these stores. Markdown is in memorywire-adapters.
 BUILT_IN = {
     "graph": "memorywire.stores.graph",
     "http": "memorywire.stores.remote",
@@ -26,25 +26,25 @@ BUILT_IN = {
 }
 
 ADAPTED = frozenset("chroma cognee graphiti langgraph letta markdown mem0 mem9 memos sqlite-vec zep".split())
-"""Schemes of the package memorywire-adapters, named here so that an error can say what to install."""
+"""Schemes of memorywire-adapters, listed here so that an error can name the package to install."""
 POSTGRES = frozenset(("pgvector", "postgres", "postgresql", "shards+postgresql"))
-"""Schemes of the package memorywire-postgres, likewise."""
+"""Schemes of memorywire-postgres, for the same purpose."""
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 
 
 class Opener(Protocol):
-    """What an entry point of the group names."""
+    """The function that an entry point of the group refers to."""
 
     def __call__(self, url: str, *, space: Space) -> Awaitable[Store]: ...
 
 
 async def open_store(url: str, *, space: Space) -> Store:
-    """The store this URL names, ready for use, whose vectors are of `space`.
+    """Open the store at this URL, with vectors of `space`.
 
-    Raises InvalidRequest for an unknown scheme. No error repeats the URL, which may hold a password.
+    Raises InvalidRequest for an unknown scheme. Errors do not contain the URL, which may have a password.
     """
-    # On a thread: loading a store's module takes long enough for an event loop to notice.
+    # On a thread, because importing a store's module would block the event loop.
     scheme = _scheme(url)
     opener = await asyncio.to_thread(_opener, scheme)
     return await opener(url, space=space) if scheme in BUILT_IN else await _open_foreign(opener, url, space)
@@ -58,7 +58,7 @@ def check_scheme(url: str) -> None:
 
 
 def known_schemes() -> list[str]:
-    """Every scheme that can be opened here, sorted."""
+    """Return every scheme that can be opened in this installation, sorted."""
     from importlib.metadata import entry_points
 
     others = {point.name for point in entry_points(group=GROUP)} - BUILT_IN.keys()
@@ -124,7 +124,7 @@ def _unknown(scheme: str) -> InvalidRequest:
 
 
 async def _open_foreign(opener: Opener, url: str, space: Space) -> Store:
-    """Open a store of another package; what goes wrong there is reported as its fault, not ours."""
+    """Open a store of another package; unexpected errors are attributed to that package."""
 
     async def call() -> Store:
         return await opener(url, space=space)
@@ -144,7 +144,7 @@ async def _open_foreign(opener: Opener, url: str, space: Space) -> Store:
 
 
 def _their_fault(scheme: str, error: Exception) -> StoreUnavailable:
-    """What was raised, and where in their code; not what it says, which may repeat the URL."""
+    """Describe a foreign error by type and code line, without its message, which may contain the URL."""
     from traceback import extract_tb
 
     _, *theirs = extract_tb(error.__traceback__)

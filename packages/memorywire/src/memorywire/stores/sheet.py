@@ -1,7 +1,7 @@
-"""One memory as a sheet of Markdown: its fields as YAML front matter, its text below.
+"""One memory as a Markdown file: its fields as YAML front matter, then its text.
 
-What is written is YAML that any reader takes, and it is read back to an equal record. What people write by
-hand may be simpler: everything but the text has a default.
+The output is valid YAML for any parser, and is read back to an equal record. Files written by hand may be
+simpler: every field but the text has a default.
 """
 
 import json
@@ -36,11 +36,11 @@ _CONTROL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
 class BadFrontMatter(ValueError):
-    """A line that is not what front matter may hold."""
+    """A line is not valid front matter."""
 
 
 def write_value(value: Json) -> str:
-    """A value on one line."""
+    """Format a value on one line."""
     if isinstance(value, str) and (_is_word(value) or _MOMENT.fullmatch(value)):
         return value
     if isinstance(value, list) and value and all(isinstance(one, str) and _is_word(one) for one in value):
@@ -57,7 +57,7 @@ def _is_word(text: str) -> bool:
 
 
 def read_fields(text: str) -> dict[str, Json]:
-    """Every field of the front matter; Unreadable names the line that is none."""
+    """Parse the fields of the front matter; raises BadFrontMatter with the number of a bad line."""
     fields: dict[str, Json] = {}
     name = None
     for number, line in _lines(text):
@@ -73,7 +73,7 @@ def read_fields(text: str) -> dict[str, Json]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    # Not `splitlines`: it would cut a value at signs that end no line in a file.
+    # Not `splitlines`, which also splits at characters that do not end a line in a file.
     for number, line in enumerate(re.split(r"\r?\n", text), 2):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line.rstrip()
@@ -87,11 +87,11 @@ def _parse_value(text: str, number: int) -> Json:
 
 
 def _parse_plain(text: str, number: int) -> Json:
-    """A value as people write it."""
+    """Parse a value that is not JSON, as people write it."""
     if text in ("", "~"):
         return None
     with suppress(ValueError):
-        return parse_json(text)  # what stood before a comment
+        return parse_json(text)  # JSON before a comment
     if text.startswith("[") and text.endswith("]"):
         return [_parse_value(part.strip(), number) for part in text[1:-1].split(",") if part.strip()]
     if len(text) > 1 and text[0] == text[-1] == "'":
@@ -107,26 +107,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at"})
 _LISTS = frozenset({"tags", "supersedes", "merged_from", "derived_from"})
-# The names people know on the left, the record's own on the right.
+# The names in files on the left, the names of the record's fields on the right.
 _RENAMED = {"session": "session_id", "relevancy": "confidence", "status": "standing"}
 _PLAIN = frozenset({"id", "type", "source", "trust", "version", "metadata", "content"})
 _WHOSE = frozenset({"agent", "user", "tenant"})
 _OWN = _MOMENTS | _LISTS | _PLAIN | _WHOSE
-# Other words for what is kept and does not answer any more.
+# Other status words for memories that are stored but not recalled.
 _SET_ASIDE = frozenset({"superseded", "blacklisted"})
 _KINDS: Mapping[str, type[StrEnum]] = {"type": MemoryType, "standing": Standing, "trust": Trust}
 
 
 class Broken(MemorywireError):
-    """A file that does not hold a memory; it stays untouched until a person mends it."""
+    """A file that is not a valid memory; it is left unchanged until a person repairs it."""
 
     code = "store_corrupt"
 
 
 class Defaults(Struct, frozen=True, kw_only=True):
-    """What a sheet need not say: the scope of its folder, its file's name, and when that was written.
+    """Defaults for missing fields: the scope of the folder, the file's name and its modification time.
 
-    Without a scope the sheet itself must name its agent.
+    Without a scope the file itself must name its agent.
     """
 
     scope: Scope | None
@@ -135,7 +135,7 @@ class Defaults(Struct, frozen=True, kw_only=True):
 
 
 def sheet(record: Record) -> str:
-    """The record as text."""
+    """Format the record as text."""
     lines = [f"{name}: {write_value(value)}" for name, value in _fields(record).items()]
     body = record.content if isinstance(record.content, str) else ""
     return "\n".join((_FENCE, *lines, _FENCE, body)) + "\n"
@@ -170,7 +170,7 @@ def _fields(record: Record) -> dict[str, Json]:
 
 
 def read(text: str, defaults: Defaults) -> Record:
-    """The record a sheet holds; Broken says what is wrong with it."""
+    """Parse a file to a record; raises Broken."""
     match = _PARTS.match(text)
     if match is None:
         raise Broken("there is no front matter between two lines of ---")
@@ -182,7 +182,7 @@ def read(text: str, defaults: Defaults) -> Record:
 
 
 def _rename_fields(raw: Mapping[str, Json]) -> dict[str, Json]:
-    """The fields by the record's names; a field with another name goes into the metadata."""
+    """Rename the fields to the record's names; unknown fields become metadata."""
     fields = {_RENAMED[name]: value for name, value in raw.items() if name in _RENAMED}
     fields |= {name: value for name, value in raw.items() if name in _OWN}
     others = {name: value for name, value in raw.items() if name not in _OWN and name not in _RENAMED}
@@ -249,7 +249,7 @@ def _check(values: Mapping[str, Json]) -> None:
 
 
 def _format_time(moment: int | None) -> str | int | None:
-    """A moment in ISO 8601, where the calendar has it."""
+    """Format a time in ISO 8601, if the calendar can represent it."""
     if moment is None or not 0 <= moment < END_OF_CALENDAR:
         return moment
     at = _EPOCH + timedelta(milliseconds=moment)

@@ -1,4 +1,4 @@
-"""Filters as SQL, as far as the SQL means exactly the same."""
+"""Compiles the parts of filters that have exactly equivalent SQL."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -8,16 +8,16 @@ from memorywire.model.record import Json
 
 ORDER = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
 
-# Engines limit the depth of an expression; a filter this long is cheaper in Python anyway.
+# Databases limit the depth of expressions; longer filters are cheaper in Python anyway.
 _MOST_NODES = 100
 
 
 class NoSql(Exception):
-    """This part of a filter has no SQL that means exactly the same."""
+    """This part of a filter has no exactly equivalent SQL."""
 
 
 class Compiler(ABC):
-    """Collects expressions and the values they are bound to; a store says how it compares."""
+    """Collects SQL expressions and their parameters; each store implements `compare`."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -26,10 +26,10 @@ class Compiler(ABC):
 
     @abstractmethod
     def compare(self, part: Compare) -> str:
-        """One comparison as SQL, or NoSql."""
+        """Return the SQL of one comparison; raises NoSql."""
 
     def take(self, whole: Filter) -> Filter:
-        """Compile the parts that have exact SQL, and give the rest for Python to check."""
+        """Compile the parts that have exact SQL, and return the rest, to be checked in Python."""
         parts = whole.parts if isinstance(whole, And) else (whole,)
         rest = tuple(part for part in parts if not self._push(part))
         return And(rest) if rest else EVERYTHING
@@ -54,14 +54,14 @@ class Compiler(ABC):
                 return f"(NOT {self._compile(inner)})"
 
     def count(self, nodes: int) -> None:
-        """Refuse what would become too long."""
+        """Add to the length of the expression; raises NoSql if it is too long."""
         self._nodes += nodes
         if self._nodes > _MOST_NODES:
             raise NoSql
 
 
 def check_type(value: Json, kind: type) -> Json:
-    """The value, if it is of the kind that the operator needs."""
+    """Return the value if it has the type that the operator needs; raises NoSql otherwise."""
     if not isinstance(value, kind):
         raise NoSql
     return value

@@ -5,6 +5,6 @@ from importlib import import_module
 
 
 def __getattr__(name: str) -> object:
-    """Give a name of `memorywire_adapters.products`, with a DeprecationWarning."""
+    """Return a name of `memorywire_adapters.products`, with a DeprecationWarning."""
     warnings.warn("memorywire.stores.vendors is now memorywire_adapters.products", DeprecationWarning, 2)
     return getattr(import_module("memorywire_adapters.products"), name)

@@ -1,7 +1,7 @@
 """Memories in one SQLite file with typed edges between them: `graph:///file`, in memory `graph://`.
 
-The file is that of `sqlite://`, with two more tables. Opening an existing file as a graph adds the
-edges of what is there, and the file can still be written as plain SQLite.
+The file is a `sqlite://` file with two more tables. Opening an existing file as a graph adds the
+edges of its memories, and the file can still be written by the plain SQLite store.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ __all__ = ["Edge", "GraphStore", "Kind", "open_store"]
 
 
 async def open_store(url: str, *, space: Space) -> GraphStore:
-    """The store at this URL, created if it is not there yet; its vectors are of `space`."""
+    """Open the store at this URL, with vectors of `space`; creates the file if it does not exist."""
     location = locate(f"sqlite{url.removeprefix('graph')}")
     store = await asyncio.to_thread(GraphStore, location, space)
     await store.prepare()

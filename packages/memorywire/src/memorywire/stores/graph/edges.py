@@ -1,4 +1,4 @@
-"""Edges as they follow from memories: what a version says, what ended it, whom two of them name."""
+"""Edges derived from memories: from a version's fields, from what ended it, and from common names."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _ENDED_BY = {EndReason.SUPERSEDED: Kind.SUPERSEDES, EndReason.MERGED: Kind.DERIV
 
 
 def find_names(record: Record) -> set[str]:
-    """Whom or what the memory names: words with a capital letter, its speaker, its tags."""
+    """Return the names in a memory: capitalised words, its speaker and its tags."""
     words = (match.group() for match in _NAME.finditer(record.words))
     capitals = {word.casefold() for word in words if word[0].isupper()} - STOP_WORDS
     speaker = name_words(record.person) if record.person else frozenset()
@@ -34,7 +34,7 @@ def hash_names(names: set[str]) -> list[int]:
 
 
 def has_edges(db: apsw.Connection) -> bool:
-    """Whether the file has edges at all."""
+    """Return whether the file has tables of edges."""
     return bool(db.execute(QUERIES["made"]).get)
 
 
@@ -43,7 +43,7 @@ def is_current(db: apsw.Connection) -> bool:
 
 
 def catch_up(db: apsw.Connection) -> None:
-    """Bring the edges up to the last commit of any process, inside a transaction of the caller's."""
+    """Add the edges of all commits since the last call, of any process, in the caller's transaction."""
     start, head = _read_seen(db), _read_head(db)
     if start == head:
         return
@@ -58,7 +58,7 @@ def catch_up(db: apsw.Connection) -> None:
 
 
 def remove_erased(db: apsw.Connection, tenant: str, ids: tuple[str, ...]) -> None:
-    """Remove every edge of erased memories, also of those that had ended before."""
+    """Remove every edge of erased memories, even of memories that had ended before."""
     for id in ids:
         name: Bindings = {"tenant": tenant, "id": id}
         if db.execute(QUERIES["erased"], name).get is not None:
@@ -103,11 +103,11 @@ def _drop(db: apsw.Connection, name: Bindings) -> None:
 
 
 MAX_NAME_SHARE = 8
-"""A name that a larger share of the memories has links none of them."""
+"""A name that occurs in a larger share of the memories creates no edges."""
 
 
 def read_edges(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Edge]:
-    """Every edge that begins or ends at one of these, and was made in the scope."""
+    """Return every edge from or to one of these memories that was created in the scope."""
     rows = db.execute(QUERIES["edges"], _bind_ids(scope, ids))
     return [Edge(source, Kind(kind), target) for source, kind, target in rows]
 
@@ -115,7 +115,7 @@ def read_edges(db: apsw.Connection, scope: Scope, ids: Sequence[str]) -> list[Ed
 def read_namesakes(
     db: apsw.Connection, scope: Scope, ids: Sequence[str], query_names: Sequence[int] = ()
 ) -> list[tuple[str, str]]:
-    """Pairs of one of these and another memory of the scope that names the same."""
+    """Return pairs of one of these and another memory of the scope with a common name."""
     bindings = _bind_ids(scope, ids) | {"asked": json.dumps(list(query_names)), "crowd": MAX_NAME_SHARE}
     return [(mine, other) for mine, other in db.execute(QUERIES["namesakes"], bindings)]
 

@@ -1,4 +1,4 @@
-"""The embedded store with the edges between its memories."""
+"""The SQLite store with edges between its memories."""
 
 from collections.abc import Collection, Sequence
 
@@ -25,9 +25,9 @@ from memorywire.stores.sqlite.writer import Work
 
 
 class GraphStore(SqliteStore):
-    """A SqliteStore whose changes also keep the edges, in the same transaction; satisfies SupportsEdges.
+    """A SqliteStore whose changes update edges in the same transaction; implements SupportsEdges.
 
-    The past has no edges. A file that can only be read has the edges that were kept in it, if any were.
+    Reads of the past have no edges. A read-only file has only the edges that are stored in it.
     """
 
     name = "graph"
@@ -38,7 +38,7 @@ class GraphStore(SqliteStore):
         return super().features | {Feature.GRAPH}
 
     async def prepare(self) -> None:
-        """Add the tables, and the edges of what was written without them."""
+        """Add the tables, and the edges of versions that were written without them."""
         if self.file.read_only:
             self._has_edges = await self.file.read(has_edges)
         else:
@@ -81,7 +81,7 @@ class GraphStore(SqliteStore):
         return await self.file.read(read)
 
     async def _catch_up(self) -> None:
-        """Catch up with writers that opened the file as plain SQLite."""
+        """Add edges for the writes of processes that opened the file as plain SQLite."""
         if not self.file.read_only and not await self.file.read(is_current):
             await self.file.write(catch_up)
 

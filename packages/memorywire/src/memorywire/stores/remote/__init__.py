@@ -1,7 +1,7 @@
-"""Memories kept by another memorywire, which serves its store: `http://host:8377` or `https://TOKEN@host`.
+"""Memories in another memorywire that serves its store: `http://host:8377` or `https://TOKEN@host`.
 
-The token is one with the right to manage; `https://TOKEN@host?tenant=NAME` chooses among its tenants.
-What is written here was judged here; the other side writes it down in its own ledger as well.
+The token must have the right to manage; `https://TOKEN@host?tenant=NAME` selects one of its tenants.
+Policy is applied on this side; the other side also records changes in its own ledger.
 """
 
 from memorywire.model.space import Space
@@ -11,7 +11,7 @@ __all__ = ["open_store"]
 
 
 async def open_store(url: str, *, space: Space) -> Store:
-    """The store behind this URL; its vectors are of `space`, or SpaceMismatch is raised."""
+    """Open the store at this URL; raises SpaceMismatch if its vectors are not of `space`."""
     from memorywire.stores.remote.client import Link, locate
     from memorywire.stores.remote.store import open_remote
 

@@ -1,4 +1,4 @@
-"""JSON requests to another memorywire, and the parsing of its address."""
+"""JSON requests to another memorywire, and parsing of its URL."""
 
 import json
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _DONE = range(200, 300)
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where the other memorywire is, and which tenant is meant there; shown without the token."""
+    """The address, token and tenant of another memorywire; its repr hides the token."""
 
     scheme: str
     host: str
@@ -36,17 +36,17 @@ class Place(Struct, frozen=True, kw_only=True):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that say who asks, and for which tenant."""
+        """The headers with the token and the tenant."""
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         return headers if self.tenant is None else {**headers, "Memorywire-Tenant": self.tenant}
 
 
 def locate(url: str, token: str | None = None) -> Place:
-    """The place an http or https URL names; it may hold the token, before the host, and `?tenant=NAME`."""
+    """Parse an http or https URL, with an optional token before the host and `?tenant=NAME`."""
     try:
         parts = urlsplit(url)
         host, port, tenant = parts.hostname, parts.port, _tenant(parts.query)
-    except (ValueError, AttributeError):  # the latter for invalid text
+    except (ValueError, AttributeError):  # AttributeError for invalid text
         host, port, tenant = None, None, None
     if host is None or parts.scheme not in ("http", "https"):
         raise InvalidRequest(
@@ -60,7 +60,7 @@ def locate(url: str, token: str | None = None) -> Place:
 
 
 def tenant_named(urls: Iterable[str]) -> str | None:
-    """The tenant that the addresses name, if any of them does; InvalidRequest when they name several."""
+    """Return the tenant in the URLs, or None; raises InvalidRequest if they have different ones."""
     tenants = sorted({place.tenant for place in map(locate, urls) if place.tenant is not None})
     if len(tenants) > 1:
         raise InvalidRequest(
@@ -72,7 +72,7 @@ def tenant_named(urls: Iterable[str]) -> str | None:
 
 
 def _tenant(query: str) -> str | None:
-    """The tenant that a query names; ValueError for anything else, or for what no header can say."""
+    """Parse the tenant of a query; ValueError for other parameters or characters invalid in a header."""
     if not query:
         return None
     ((option, name),) = parse_qsl(query, strict_parsing=True)
@@ -82,7 +82,7 @@ def _tenant(query: str) -> str | None:
 
 
 class Link:
-    """Sends JSON to another memorywire and returns its JSON, or raises the error that came instead."""
+    """Sends JSON to another memorywire and returns its JSON, or raises the error in its response."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Link:
         most_bytes: int = _MOST_BYTES,
         resolve: Resolve | None = None,
     ) -> None:
-        """`timeout`, `keep` and `resolve` are as in `HttpClient`; responses are read up to `most_bytes`."""
+        """See `HttpClient` for `timeout`, `keep` and `resolve`; responses are read up to `most_bytes`."""
         self._place = place
         self._http = HttpClient(
             place.origin, timeout=timeout, max_bytes=most_bytes, keep_alive=keep, resolve=resolve
@@ -101,11 +101,11 @@ class Link:
         self._closed = False
 
     async def post(self, path: str, document: Json, *, tenant: str | None = None) -> Json:
-        """The answer to a document."""
+        """POST a document and return the answer."""
         return await self.ask("POST", path, document, tenant=tenant)
 
     async def ask(self, method: str, path: str, document: Json = None, *, tenant: str | None = None) -> Json:
-        """The answer of an address; without a document there is no body."""
+        """Send a request to an address and return the answer; without a document the body is empty."""
         headers = {"Accept": "application/json", **self._place.headers}
         if document is not None:
             headers["Content-Type"] = "application/json"

@@ -1,4 +1,4 @@
-"""The store contract as messages: what each verb is sent with, and what comes back."""
+"""The store contract as messages: the argument and result types of each verb."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -25,9 +25,9 @@ PATH = "/v0/store"
 
 
 class About(Struct, frozen=True, kw_only=True):
-    """What stands behind the address: its name there, its features by name, the space of its vectors.
+    """A description of the served store: its name, its features by name, the space of its vectors.
 
-    `abilities` are the verbs it answers beyond those that every store has.
+    `abilities` are its verbs beyond those of every store.
     """
 
     name: str
@@ -37,7 +37,7 @@ class About(Struct, frozen=True, kw_only=True):
 
 
 class Verb(Struct, frozen=True):
-    """The types of a verb's arguments, in order, and of its answer."""
+    """The types of a verb's arguments, in order, and of its result."""
 
     takes: tuple[Any, ...]
     gives: Any
@@ -74,7 +74,7 @@ _A_WHILE = 1
 
 
 def error_of(problem: Mapping[str, Json]) -> MemorywireError:
-    """The error of this code; MemorywireError for an unknown code."""
+    """Build the error of a problem document; MemorywireError for an unknown code."""
     kind = _kinds().get(str(problem["code"]), MemorywireError)
     detail = str(problem.get("detail", "no reason was given"))
     if kind is Conflict and "existing" in problem:
@@ -93,14 +93,14 @@ def error_of(problem: Mapping[str, Json]) -> MemorywireError:
 
 
 def problem_of(error: MemorywireError) -> dict[str, str]:
-    """The problem of an error, with what a store must know besides: which memory says the same."""
+    """Return the problem document of an error; for Duplicate it includes the existing memory's id."""
     more = {"existing": error.existing} if isinstance(error, Duplicate) else {}
     return error.problem() | more
 
 
 @cache
 def _kinds() -> dict[str, type[MemorywireError]]:
-    """Every kind by its code; where a kind shares the code of its parent, the parent."""
+    """Return error classes by code; if a class shares the code of its parent, the parent."""
     return {kind.code: kind for kind in reversed(list(_all(MemorywireError)))}
 
 

@@ -1,4 +1,4 @@
-"""A store that asks another memorywire for everything, value by value."""
+"""A store that forwards every call to another memorywire."""
 
 from collections.abc import Awaitable, Callable
 from itertools import chain
@@ -32,7 +32,7 @@ _EVERYWHERE = ("write", "get", "count", "search", "duplicate", "health")
 
 
 class RemoteStore:
-    """The store at the other end of a link; `open_remote` adds the verbs that only pass a call on."""
+    """The store at the other end of a link; `open_remote` adds the methods that only forward calls."""
 
     def __init__(self, link: Link, about: About) -> None:
         self._link = link
@@ -56,7 +56,7 @@ def _build_verb(verb: str) -> Callable[..., Awaitable[Any]]:
 
 
 async def open_remote(link: Link, space: Space) -> Store:
-    """The store at the other end, able to do here what it can do there."""
+    """Open the store at the other end, with the optional protocols that it supports there."""
     about: About = await _ask(link, "about")
     if about.space != space:
         await link.close()
@@ -80,11 +80,11 @@ _FIXES = {
     "Memorywire-Tenant": "name a tenant of the token in the URL: https://TOKEN@HOST?tenant=NAME",
     "agent_id": "use a token of this agent, or name an agent of the token",
 }
-"""What to do about a valid token without the right, by the field it was refused for."""
+"""Fixes for a valid token without the needed right, by the field of the error."""
 
 
 async def _ask(link: Link, verb: str, *arguments: object) -> Any:
-    """The answer as a value; every verb can safely be repeated, because a change is known by its id."""
+    """Call a verb and return its result; repeating any verb is safe, as changes are idempotent by id."""
     try:
         answer = await link.post(f"{PATH}/{verb}", [dump(argument) for argument in arguments])
         return load(VERBS[verb].gives, answer["answer"])
@@ -95,7 +95,7 @@ async def _ask(link: Link, verb: str, *arguments: object) -> Any:
 
 
 def _as_store_error(error: MemorywireError) -> MemorywireError:
-    """The error as one that a store may raise: a conflict, a missing ability, or no answer."""
+    """Map an error to one that a store may raise: a conflict, a missing feature, or a StoreError."""
     if isinstance(error, Conflict | CapabilityUnsupported | StoreError):
         return error
     if isinstance(error, RateLimited):

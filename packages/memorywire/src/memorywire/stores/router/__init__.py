@@ -1,4 +1,4 @@
-"""Several stores as one: every write reaches all of them, every search asks all of them."""
+"""Several stores as one: writes go to all of them, and searches query all of them."""
 
 from memorywire.stores.router.router import DEADLINE, WRITE_DEADLINE, Mount, Router, name_mounts
 from memorywire.stores.router.rules import Kind, LearnedRoute, Route, by_rules, learned, load_route

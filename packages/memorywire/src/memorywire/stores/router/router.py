@@ -1,7 +1,7 @@
-"""The router: a store made of stores, which nests. It keeps nothing itself.
+"""The router: a store made of stores; routers can be nested. It stores nothing itself.
 
-A caller with a journal writes through `write_each` and records what each replica missed. Written to as a
-plain store, it demands that all replicas agree. A change may be written again, so a failure is retried.
+A caller with a journal writes through `write_each` and records which replicas missed the change. `write`
+requires that all replicas accept. Writing a change again is safe, so a failed write can be retried.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ from memorywire.stores.sqlite.location import locate
 from memorywire.stores.wrappers.resilience import CallResult, ask_each
 
 _EMBEDDED = ("graph", "sqlite")
-"""Schemes of one kind of file: opened twice, it is still one."""
+"""Schemes of the same file format: two URLs of the same path are one backend."""
 
 
 class Mount(Struct, frozen=True, kw_only=True):
-    """A store under a name; mounts of equal `backend` keep the same data."""
+    """A named store; mounts with equal `backend` have the same data."""
 
     name: str
     store: Store
@@ -44,15 +44,15 @@ class Mount(Struct, frozen=True, kw_only=True):
 
 
 def split_name(url: str) -> tuple[str, str | None]:
-    """A store's URL without the name that may follow it (`sqlite:///work.db#work`), and the name."""
+    """Split a store's URL and the optional name after it (`sqlite:///work.db#work`)."""
     address, _, name = url.partition("#")
     return address, name or None
 
 
 def find_backend(url: str, place: int) -> str:
-    """Where the data of a URL really is, as far as the URL tells: without who asks, and how.
+    """Return an identifier of the data of a URL, without credentials and options.
 
-    What lives in this process only is another backend at every `place`.
+    An in-memory store is a different backend at every `place`.
     """
     parts = urlsplit(url)
     if parts.scheme in _EMBEDDED:
@@ -64,9 +64,9 @@ def find_backend(url: str, place: int) -> str:
 
 
 def name_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
-    """The mounts with names that tell them apart, each backend once, in the order given.
+    """Return the mounts with unique names, each backend once, in the given order.
 
-    Stores of one kind are told apart by where they are, so that their order may change between two runs.
+    Names of stores of one type are derived from their location, so that their order may change between runs.
     """
     once = {mount.backend: mount for mount in reversed(tuple(mounts))}
     unique = tuple(reversed(once.values()))
@@ -82,20 +82,20 @@ def _add_mark(mount: Mount) -> Mount:
 T = TypeVar("T")
 
 DEADLINE = 2.0
-"""Seconds after which a search uses the answers it has."""
+"""Seconds after which a search uses the answers received so far."""
 
 WRITE_DEADLINE = 10.0
-"""Seconds after which a write that was not acknowledged counts as missed."""
+"""Seconds after which an unacknowledged write counts as failed."""
 
-# What one child can do for all of them; the other features are only there when every child has them.
+# Features for which one replica is enough; the others are offered only if every replica has them.
 _BY_ANY = frozenset(Feature) - {Feature.HARD_DELETE}
 
 
 class Router:
-    """Satisfies Store, SupportsHistory, Tracker, RecallCounter and SupportsReplicas.
+    """Implements Store, SupportsHistory, Tracker, RecallCounter and SupportsReplicas.
 
-    Reads that must be exact are answered by the first child that can, current children before those that
-    miss changes. With a `route` a search asks the children of one kind only.
+    Exact reads are answered by the first replica that can, current replicas before lagging ones.
+    With a `route` a search queries only the replicas of one kind.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Router:
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What holds for every request: for some features one child is enough, the others need all."""
+        """The features of every request: for some, one replica is enough, the others need all replicas."""
         each = [mount.store.features for mount in self.mounts.values()]
         return (frozenset.union(*each) & _BY_ANY) | frozenset.intersection(*each)
 
@@ -139,7 +139,7 @@ class Router:
         return [Written(store=one.store, error=one.error, elapsed=one.elapsed) for one in results]
 
     async def search_each(self, query: Query, limit: int) -> list[Found]:
-        """Search every child; with a route those of one kind, and the others only when these find nothing."""
+        """Search every replica; with a route those of one kind first, others only if these find nothing."""
         if self._route is None:
             return await self._ask(self.mounts, query, limit, self._deadline)
         now = asyncio.get_running_loop().time
@@ -157,7 +157,7 @@ class Router:
         return [_check_answer(result, limit) for result in await ask_each(searches, seconds)]
 
     async def write(self, change: Change) -> int:
-        """The first child decides whether the change is possible; then all the others follow."""
+        """Write to the first replica, which may refuse the change, then to all others."""
         first, *others = self._sort_replicas()
         sequence = await self.replica(first).write(change)
         failures = [result for result in await self.write_each(change, others) if result.error is not None]
@@ -176,7 +176,7 @@ class Router:
         return await self._ask_first(lambda store: store.count(where))
 
     async def search(self, query: Query, limit: int) -> list[Scored]:
-        """The ranking of the first child that answers; fusing is left to callers that can check answers."""
+        """Return the ranking of the first replica that answers; callers that verify answers do the fusion."""
         feature = Feature.AS_OF if query.where.as_of is not None else None
         return await self._ask_first(lambda store: store.search(query, limit), feature)
 
@@ -184,7 +184,7 @@ class Router:
         return await self._ask_first(lambda store: store.duplicate(record, at))
 
     async def health(self) -> Mapping[str, Json]:
-        """Each child's own word, under its name; `ok` when all are."""
+        """Return the health of each replica by name; `ok` if all are ok."""
 
         async def ask(store: Store) -> Mapping[str, Json]:
             return await store.health()
@@ -213,7 +213,7 @@ class Router:
         return await self._ask_history(lambda past: past.changes(scope, limit))
 
     async def touch(self, scope: Scope, ids: Sequence[str], at: int) -> None:
-        """Count the recall on the first child that can; the same child is asked for the counts."""
+        """Count the recall on the first replica that supports it; `recalls` reads from the same one."""
         await self._ask_first(
             lambda store: cast(Tracker, store).touch(scope, ids, at), Feature.RECALL_TRACKING, Tracker
         )
@@ -231,7 +231,7 @@ class Router:
     async def _ask_first(
         self, ask: Callable[[Store], Awaitable[T]], feature: Feature | None = None, ability: type = object
     ) -> T:
-        """The answer of the first child that has the ability and answers; a refusal is an answer, too."""
+        """Return the answer of the first capable replica without a StoreError; other errors are raised."""
         able = [
             store
             for store in map(self.replica, self._sort_replicas())

@@ -1,6 +1,6 @@
-"""Which kind of store a question is for: told by its words, or by questions whose kind is known.
+"""Selects the kind of store for a question, by its words or by labelled example questions.
 
-A `Route` is a read policy of the router: instead of every store, those of one kind are asked.
+A `Route` is a read policy of the router: it queries the stores of one kind instead of all.
 """
 
 import math
@@ -20,7 +20,7 @@ from memorywire.stores.contract import Store
 
 
 class Kind(StrEnum):
-    """What a question looks for: relations between memories, their meaning, or their exact words."""
+    """The target of a question: relations between memories, their meaning, or their exact words."""
 
     RELATIONSHIP = "relationship"
     SEMANTIC = "semantic"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 Route: TypeAlias = Callable[[Query], Kind]
 
 FALLBACK = (Kind.SEMANTIC, Kind.LITERAL, Kind.RELATIONSHIP)
-"""Who is asked when those of the right kind fail or find nothing; the first, when no rule holds."""
+"""The order of kinds if stores of the right kind fail or find nothing; the first is the default."""
 
 _KINDS = {"graph": Kind.RELATIONSHIP, "graphiti": Kind.RELATIONSHIP, "markdown": Kind.LITERAL}
 
@@ -40,7 +40,7 @@ _MOST_WEAK = 2
 _SHORT = 1.5
 _FEW_WORDS = 2
 
-# Strong and weak signs; patterns that are compiled when the first question comes.
+# Strong and weak signs; the patterns are compiled at the first question.
 _SIGNS: dict[Kind, tuple[str, str]] = {
     Kind.RELATIONSHIP: (
         r"(?i)\b(?:relat(?:ed|es?|ion\w*)|connect(?:ed|s|ion\w*)|linked|contradict\w*|conflict(?:s|ing)?"
@@ -48,7 +48,7 @@ _SIGNS: dict[Kind, tuple[str, str]] = {
         r"(?i)\b(?:who|whose|instead|replaced?|with|because|both|before|after)\b",
     ),
     Kind.LITERAL: (
-        # Something in quotes, an identifier, a path, a version, a number with a sign; or it says so itself.
+        # A quotation, an identifier, a path, a version, a number with a sign; or an explicit request.
         r"[\"`“][^\"`”]+[\"`”]|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|\w[/\\]\w|\b\w+\.\w+\b|[#$]\d"
         r"|\b(?i:exact(?:ly)?|verbatim|word for word|literal(?:ly)?)\b",
         r"\b(?:[A-Z]{2,}|\d+)\b|\b(?i:code|command|file|flag|key|number|path|port|url)\b",
@@ -61,12 +61,12 @@ _SIGNS: dict[Kind, tuple[str, str]] = {
 
 
 def by_rules(query: Query) -> Kind:
-    """The kind that most words speak for; on a tie relations come first, then exact words, then meaning."""
+    """Return the kind with most matching words; ties go to relations, then exact words, then meaning."""
     return kind_by_rules(query.text)
 
 
 def kind_by_rules(text: str) -> Kind:
-    """The kind of a question with these words, by the rules."""
+    """Return the kind of a question with these words, by the rules."""
     weights = {kind: _weight(kind, text) for kind in _SIGNS}
     best = max(weights, key=lambda kind: weights[kind])
     return best if weights[best] else FALLBACK[0]
@@ -80,10 +80,10 @@ def _weight(kind: Kind, text: str) -> float:
 
 
 class LearnedRoute(Struct, frozen=True, kw_only=True):
-    """A route chosen by questions whose kind is known: to the kind with the nearest mean vector.
+    """A route learned from labelled questions: to the kind with the nearest mean vector.
 
-    `signs` is what a sign of the rules weighs beside the cosine. `space` is that of the vectors. A question
-    without a vector is routed by rules.
+    `signs` is the weight of a sign of the rules relative to the cosine. `space` is the space of the
+    vectors. A question without a vector is routed by rules.
     """
 
     means: dict[Kind, tuple[float, ...]]
@@ -94,7 +94,7 @@ class LearnedRoute(Struct, frozen=True, kw_only=True):
         return by_rules(query) if query.vector is None else self.route(query.text, floats(query.vector))
 
     def route(self, text: str, vector: tuple[float, ...]) -> Kind:
-        """The kind of a question with these words and this vector."""
+        """Return the kind of a question with these words and this vector."""
         return max(sorted(self.means), key=lambda kind: self._score(kind, text, vector))
 
     def _score(self, kind: Kind, text: str, vector: tuple[float, ...]) -> float:
@@ -103,7 +103,7 @@ class LearnedRoute(Struct, frozen=True, kw_only=True):
 
 
 def learned(examples: Iterable[tuple[bytes, Kind]], *, signs: float = 0.0, space: str = "") -> LearnedRoute:
-    """The route that these vectors of questions and their kinds teach."""
+    """Learn a route from vectors of questions and their kinds."""
     sums: dict[Kind, list[float]] = {}
     for vector, kind in examples:
         numbers = floats(vector)
@@ -116,7 +116,7 @@ def learned(examples: Iterable[tuple[bytes, Kind]], *, signs: float = 0.0, space
 
 
 def load_route(path: str) -> LearnedRoute:
-    """The route in a file that `memorywire calibrate --routes` wrote."""
+    """Load a route from a file that `memorywire calibrate --routes` wrote."""
     fix = "write one with: memorywire calibrate --routes FILE --to ROUTES"
     try:
         route = msgspec.json.decode(Path(path).read_bytes(), type=LearnedRoute)
@@ -135,10 +135,10 @@ def _normalise(total: Sequence[float]) -> tuple[float, ...]:
 
 
 def find_kind(store: Store) -> Kind:
-    """What questions a store is best at, by what it is."""
+    """Return the kind of question that a store of this type answers best."""
     return _KINDS.get(store.name, Kind.SEMANTIC)
 
 
 def order_kinds(first: Kind) -> tuple[Kind, ...]:
-    """The kinds to ask, one after the other."""
+    """Return the kinds to query, in order."""
     return (first, *(kind for kind in FALLBACK if kind is not first))

@@ -1,4 +1,4 @@
-"""Policy around a store: each wrapper is a store itself, with the abilities of the one inside."""
+"""Policy around a store: each wrapper is a store with the optional protocols of the inner store."""
 
 import warnings
 from importlib import import_module
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Give a name of `memorywire_testing.faults`, which was here in 0.1.0, with a DeprecationWarning."""
+    """Return a name of `memorywire_testing.faults`, which was here in 0.1.0, with a DeprecationWarning."""
     if name not in ("Fault", "Faults", "with_faults"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(f"{name} is now in memorywire_testing.faults", DeprecationWarning, 2)

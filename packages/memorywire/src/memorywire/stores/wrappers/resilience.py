@@ -1,4 +1,4 @@
-"""Asking several stores at once: an answer or a problem from each, by the deadline at the latest."""
+"""Concurrent calls of several stores with a deadline, and wrappers for timeouts, hedging and breakers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class CallResult(Struct, Generic[T], frozen=True, kw_only=True):
-    """The answer of one call, or its problem, and the seconds it took."""
+    """The answer or the error of one call, and the seconds it took."""
 
     store: str
     answer: T | None
@@ -24,14 +24,14 @@ class CallResult(Struct, Generic[T], frozen=True, kw_only=True):
 
 
 async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) -> list[CallResult[T]]:
-    """The answer or problem of each call, in order; a call that is not done in time is given up."""
+    """Return the answer or error of each call, in order; calls that miss the deadline are cancelled."""
     loop = asyncio.get_running_loop()
     start, durations = loop.time(), dict.fromkeys(calls, seconds)
 
     def record_end(task: "asyncio.Task[T]") -> None:
         durations[task.get_name()] = loop.time() - start
         if not task.cancelled():
-            task.exception()  # marks it as retrieved: a late error has no receiver
+            task.exception()  # marks a late error as retrieved, because nobody awaits it
 
     tasks = {name: loop.create_task(call, name=name) for name, call in calls.items()}
     for task in tasks.values():
@@ -45,7 +45,7 @@ async def ask_each(calls: Mapping[str, Coroutine[Any, Any, T]], seconds: float) 
 
 
 def _read_result(name: str, task: "asyncio.Task[T]", elapsed: float, seconds: float) -> CallResult[T]:
-    """The answer of a call, or its error; an exception of foreign code becomes StoreCorrupt."""
+    """Return the answer of a call, or its error; unexpected exceptions become StoreCorrupt."""
     late = not task.done() or task.cancelled()
     error = StoreUnavailable(f"no answer in {seconds:g} s") if late else task.exception()
     if error is None:
@@ -56,7 +56,7 @@ def _read_result(name: str, task: "asyncio.Task[T]", elapsed: float, seconds: fl
 
 
 def with_timeout(store: Store, seconds: float, *, writes: float | None = None) -> Store:
-    """Raises StoreUnavailable when a verb takes longer; what it does then may still happen.
+    """Return a store that raises StoreUnavailable when a call takes longer; the call may still succeed.
 
     Writes time out after `writes` seconds, if given. Unexpected exceptions become StoreCorrupt.
     """
@@ -76,7 +76,7 @@ def with_timeout(store: Store, seconds: float, *, writes: float | None = None) -
 
 
 def with_hedge(store: Store, after: float) -> Store:
-    """Reads that take longer than `after` seconds are repeated; writes never are."""
+    """Return a store that repeats reads that take longer than `after` seconds; never writes."""
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
         if verb not in READS:
@@ -87,7 +87,7 @@ def with_hedge(store: Store, after: float) -> Store:
             if not finished:
                 attempts |= {asyncio.ensure_future(call())}
                 waiting = set(attempts)
-            while True:  # until one succeeds, or the last has failed
+            while True:  # until one succeeds or all have failed
                 good = [one for one in finished if one.exception() is None]
                 if good or not waiting:
                     return (good or list(finished))[0].result()
@@ -104,10 +104,10 @@ PAUSE_MS = 5_000
 
 
 class Breaker:
-    """Counts failures in a row. Once there are too many, calls are refused; after a pause one is let through.
+    """A circuit breaker: after `failures` errors in a row it refuses calls; after a pause it tries one.
 
-    That one decides: when it fails the rest begins again, when it succeeds all is forgotten. A refusal is
-    an answer, not a failure.
+    If that call fails, the pause begins again; if it succeeds, the count is reset. Only a StoreError
+    counts as a failure.
     """
 
     def __init__(self, clock: Clock, *, failures: int = FAILURES, pause_ms: int = PAUSE_MS) -> None:
@@ -127,7 +127,7 @@ class Breaker:
                 )
                 refusal.asked = False
                 raise refusal
-            # Calls that come while this one is in flight are refused until the next pause is over.
+            # Other calls during this one are refused until the next pause is over.
             self._closed_until = self._clock() + self._pause_ms
         try:
             answer = await call()
@@ -153,13 +153,13 @@ class _Unopened:
         self.name = name
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 def open_on_demand(name: str, opener: Callable[[], Awaitable[Store]]) -> Store:
-    """The store that `opener` opens, once it can; until then every call raises what is in the way.
+    """Return a store that `opener` opens at the first call; until that succeeds, calls raise its error.
 
-    Abilities beyond those of every store are not offered, because they are not known yet.
+    It has no optional protocols, because they are not known before it is open.
     """
     nobody: Any = _Unopened(name)
 

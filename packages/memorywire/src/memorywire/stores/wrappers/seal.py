@@ -1,7 +1,7 @@
-"""Memories that carry a seal of their own: what a store changed, or made up, is not believed.
+"""Memories with a seal (an HMAC), which reveals records that a store has altered or forged.
 
-The seal is an HMAC over the scope, id, version and digest of a record. It is kept in the record's metadata,
-so any store can keep it, and only the holder of the key can make one.
+The seal is an HMAC over the scope, id, version and digest of a record. It is stored in the record's metadata,
+so it works with any store, and only the holder of the key can create one.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ SEAL = "memorywire.seal"
 
 
 def with_seal(store: Store, key: bytes) -> Store:
-    """The store with every record sealed on its way in, and checked and unsealed on its way out.
+    """Return a store that seals every written record, and checks and removes the seal of every read one.
 
-    A record whose seal does not fit is not there; a search that finds one raises StoreCorrupt.
+    Records without a valid seal are left out of results; a search that finds one raises StoreCorrupt.
     """
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
         answer = await call()
-        if verb == "vectors":  # they are aligned with the request, gaps too
+        if verb == "vectors":  # aligned with the request, so no entry may be removed
             return answer
         checked = _check_seals(answer, key)
         if verb == "search" and len(checked) < len(answer):
@@ -48,13 +48,13 @@ def with_seal(store: Store, key: bytes) -> Store:
 def _seal(record: Record, key: bytes) -> str:
     scope = record.scope
     parts = (scope.tenant, scope.agent, scope.user or "", record.id, str(record.version), record.digest)
-    # Lengths first, so that no two lists of parts give one text.
+    # With lengths, so that different parts never give the same text.
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
 def _check_seals(answer: Any, key: bytes) -> Any:
-    """The answer of any verb without what is not sealed."""
+    """Return the answer of any verb without records that have no valid seal."""
     match answer:
         case Record():
             return _check_seal(answer, key)

@@ -1,4 +1,4 @@
-"""A store around a store: every verb goes through one function, and abilities are those of the inner one."""
+"""A store around a store: one function intercepts every call; the optional protocols are kept."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
@@ -22,19 +22,19 @@ T = TypeVar("T")
 READS = frozenset(
     {"get", "find", "count", "search", "duplicate", "history", "footprint", "committed", "edges"}
 )
-"""Verbs that can safely be asked twice and are quickly answered; pages of a log are not."""
+"""Verbs that are safe to repeat and fast; pages of a log are not fast."""
 
 Call: TypeAlias = Callable[[], Awaitable[T]]
 
 
 class Interceptor(Protocol):
-    """What a wrapper does around a call; `verb` is the name of what is called."""
+    """The function around a call; `verb` is the name of the called method."""
 
     async def __call__(self, verb: str, call: Call[Any]) -> Any: ...
 
 
 class _Wrapper:
-    """The parts of every wrapper that do not only pass a call on; `wrap` adds the verbs."""
+    """The methods of a wrapper that do more than forward a call; `wrap` adds the others."""
 
     def __init__(
         self, inner: Any, intercept: Interceptor, prepare: Callable[[Change], Change], name: str | None
@@ -77,7 +77,7 @@ _VERBS: dict[type, tuple[str, ...]] = {
     RecallCounter: ("recalls",),
     RemovesUsers: ("remove_user",),
 }
-"""The verbs of each ability, and those that every store has."""
+"""The verbs of each optional protocol, and those of every store (`object`)."""
 
 
 def wrap(
@@ -87,9 +87,9 @@ def wrap(
     prepare: Callable[[Change], Change] = lambda change: change,
     name: str | None = None,
 ) -> Store:
-    """A store that leads every call to `inner` through `intercept`; it can do what `inner` can.
+    """Return a store that passes every call to `inner` through `intercept`, with the same protocols.
 
-    `prepare` makes what is written of what was to be written; `name` is another name for it.
+    `prepare` transforms each change before it is written; `name` replaces the store's name.
     """
     verbs = [verb for ability, names in _VERBS.items() if isinstance(inner, ability) for verb in names]
     kind = type("Wrapper", (_Wrapper,), {verb: _build_verb(verb) for verb in verbs})
@@ -97,7 +97,7 @@ def wrap(
 
 
 def with_name(store: Store, name: str) -> Store:
-    """The store under another name, which receipts and the outbox use."""
+    """Return the store with another name for receipts and the outbox."""
 
     async def intercept(verb: str, call: Call[Any]) -> Any:
         return await call()
