@@ -1,8 +1,8 @@
 """The search index of an agent or a user, held in memory as arrays.
 
 The stores for SQLite and Postgres fill it from their tables and rank with it. It runs no SQL and loads no
-database driver. What is exported here is what a store of another package needs; a name is loaded when it is
-first used, because a process that keeps one memory needs none of them.
+database driver. This module exports the names that stores in other packages need; each is loaded on first
+use, because a process that only stores a memory needs none of them.
 """
 
 from importlib import import_module

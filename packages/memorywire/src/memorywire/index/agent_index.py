@@ -1,7 +1,7 @@
 """The current versions of one agent, held in memory as arrays that a search reads.
 
-An index is a cache of the store's tables. It catches up by commit sequence, in the same snapshot as the query
-that uses it, so it never shows anything that the tables do not hold.
+An index is a cache of the store's tables. It is updated by commit sequence, in the same snapshot as the query
+that uses it, so it never contains rows that are not in the tables.
 """
 
 from abc import ABC, abstractmethod
@@ -23,29 +23,29 @@ from memorywire.model.query import Where, find_owners
 from memorywire.model.record import Standing
 
 Source: TypeAlias = Any
-"""What a kind of index reads further rows from, such as a connection."""
+"""The object from which an index reads further rows, such as a connection."""
 
 SMALL_INDEX = 1024
-"""Up to this many rows the exact vectors are held in memory, and a search reads none from the store."""
+"""Up to this many rows, the exact vectors are in memory, and a search reads none from the store."""
 
 _BATCH = 4096
-_MAX_TOMBSTONES = 1024  # and at most half of the rows, before the arrays are compacted
-_FEW_TOKENS = 32  # rows of which a search on the event loop's thread may read the tokens
+_MAX_TOMBSTONES = 1024  # before compaction; or half of the rows, if that is more
+_FEW_TOKENS = 32  # the most rows whose tokens a search on the event loop's thread may read
 _MAX_USER_ROWS, _MAX_USER_SELECTIONS = 2048, 8
 
 _DEMOTED = STANDINGS[Standing.DEMOTED.value]
 
 
 class AgentIndex(ABC):
-    """The rows of one (tenant, agent). Not safe for two threads: the caller takes care of that."""
+    """The rows of one (tenant, agent). Not thread-safe: the caller must ensure exclusive use."""
 
     def __init__(self, dimension: int) -> None:
-        self.head = 0  # the last change that it shows
+        self.head = 0  # the commit sequence of the last change in it
         self.sorted_prefix = 0  # rows below this are in order of id
         self.unsegmented = 0  # rows that were not read from a segment
-        self.longest = 0  # the most index terms of a row
-        self.has_machine = False  # whether an assistant said any
-        self.damaged = 0  # vectors not of length one, which are left out
+        self.longest = 0  # the largest number of index terms of a row
+        self.has_machine = False  # whether any row was said by an assistant
+        self.damaged = 0  # number of vectors whose length is not one; they are ignored
         self._tombstones, self._last_id = 0, ""
         self._users: dict[str | None, int] = {}
         self._states: dict[State, int] = {}
@@ -59,9 +59,9 @@ class AgentIndex(ABC):
         self._standings: set[int] = set()
         self._exact: ExactVectors | None = ExactVectors(dimension)
         self._vector_cache = VectorCache(dimension, 2 * SMALL_INDEX)
-        self._token_cache: dict[int, bytes | None] = {}  # by position; all of a small index
+        self._token_cache: dict[int, bytes | None] = {}  # by position; a small index has all tokens here
         self._token_bytes = 0
-        self._compares_words = True  # as the last query did
+        self._compares_words = True  # whether the last query compared words
         self.quantized = QuantizedVectors(dimension)
         self.sessions = Sessions()
         self._columns = (
@@ -82,26 +82,26 @@ class AgentIndex(ABC):
         )
         self._of_user, self.postings = Postings(), Postings()
         self._all = Selection.of_all(0)
-        self._user_selections: dict[str, Selection] = {}  # of users that searched since the last change
+        self._user_selections: dict[str, Selection] = {}  # of the users of searches since the last change
 
     @abstractmethod
     def key(self, term: str) -> int:
-        """The number of a term in the text index."""
+        """Return the number of a term in the text index."""
 
     @abstractmethod
     def ids(self, source: Source, rows: NDArray[Any]) -> Sequence[str]:
-        """The ids of these rows, as the caller's snapshot has them."""
+        """Return the ids of these rows in the caller's snapshot."""
 
     @abstractmethod
     def vectors(self, source: Source, rows: Rows) -> Vectors:
-        """The ids and exact vectors of these rows (ascending), as the caller's snapshot has them."""
+        """Return the ids and exact vectors of these rows (ascending) in the caller's snapshot."""
 
     @abstractmethod
     def read_tokens(self, source: Source, positions: Sequence[int]) -> Mapping[int, bytes]:
-        """The tokens of the versions at these positions; those without any are left out."""
+        """Return the tokens of the versions at these positions; versions without tokens are left out."""
 
     def tokens(self, source: Source, rows: Sequence[int]) -> list[bytes | None]:
-        """The tokens of these rows, which recent searches may have read."""
+        """Return the tokens of these rows, from the cache if possible."""
         positions, cache = self.positions[rows].tolist(), self._token_cache
         missing = [position for position in positions if position not in cache]
         if missing and self._exact is not None:
@@ -122,7 +122,7 @@ class AgentIndex(ABC):
         self._token_bytes = 0
 
     def expect_words(self, *, compared: bool) -> None:
-        """Note whether searches compare words, for which tokens have to be read."""
+        """Store whether searches compare words, which requires tokens."""
         self._compares_words = compared
 
     def __len__(self) -> int:
@@ -130,12 +130,12 @@ class AgentIndex(ABC):
 
     @property
     def is_small(self) -> bool:
-        """Whether it is filled, and small enough that a search reads no vector from the store."""
+        """Whether the index is filled, and so small that a search reads no vectors from the store."""
         return self.head > 0 and self._exact is not None
 
     @property
     def is_uniform(self) -> bool:
-        """Whether one rule admits all rows: none is demoted, and all or none are turns of sessions."""
+        """Whether no row is demoted, and all or none of the rows are turns of sessions."""
         return _DEMOTED not in self._standings and self.sessions.is_all_or_none
 
     @property
@@ -155,7 +155,7 @@ class AgentIndex(ABC):
 
     @property
     def occurred(self) -> NDArray[np.int64]:
-        """When each memory happened; the smallest number where that is unknown."""
+        """When the event of each memory occurred; the smallest number if unknown."""
         return self._occurred.values
 
     @property
@@ -168,25 +168,25 @@ class AgentIndex(ABC):
 
     @property
     def users(self) -> NDArray[np.int32]:
-        """The number of each row's user."""
+        """The user number of each row."""
         return self._user.values
 
     @property
     def states(self) -> NDArray[np.int32] | None:
-        """The number of the state that each row gives, -1 for none; None where no row gives any."""
+        """The state number of each row, -1 for none; None if no row has a state."""
         return self._state.values if self._states else None
 
     def find_demoted(self, selection: Selection) -> NDArray[np.bool_] | None:
-        """Which of the selected rows are demoted, as an aligned array; None when no row ever was."""
+        """Return an aligned mask of the demoted rows; None if no row was ever demoted."""
         return selection.align(self._standing.values) == _DEMOTED if _DEMOTED in self._standings else None
 
     def select(self, where: Where) -> Selection:
-        """The rows that match, apart from what the index does not have: see `needs_rows`."""
+        """Select the matching rows; conditions on fields outside the index are ignored (see `needs_rows`)."""
         selection = self._select_user(where.scope.user)
         owners, _ = find_owners(where.filter)
         if owners is not None:
             numbers = [self._users[name] for name in owners if name in self._users]
-            if len(numbers) < len(self._users):  # else they own all there is
+            if len(numbers) < len(self._users):  # otherwise they own all rows
                 users = selection.align(self._user.values)
                 selection = selection.filter(
                     users == numbers[0] if len(numbers) == 1 else np.isin(users, numbers)
@@ -206,7 +206,7 @@ class AgentIndex(ABC):
         return selection
 
     def is_in_memory(self, where: Where) -> bool:
-        """Whether a search of the present has few rows to look at, and all of them in memory."""
+        """Return whether a search of the present compares few rows, all of which are in memory."""
         if self.is_small:
             return not self._compares_words or len(self) - len(self._token_cache) <= _FEW_TOKENS
         if self._compares_words:
@@ -214,7 +214,7 @@ class AgentIndex(ABC):
         rows = self.select(where).rows
         if rows is None or len(rows) > SMALL_SELECTION:
             return False
-        in_order = not len(rows) or rows[-1] < self.sorted_prefix  # else sessions may have to be sorted
+        in_order = not len(rows) or rows[-1] < self.sorted_prefix  # otherwise sessions may have to be sorted
         return bool(in_order) and self._vector_cache.has(rows)
 
     def _select_user(self, user: str | None) -> Selection:
@@ -277,7 +277,7 @@ class AgentIndex(ABC):
         self._add_exact(batch)
 
     def _update_summary(self, columns: Columns) -> None:
-        """Note what holds for all rows together, so that a search need not look at each."""
+        """Update facts about all rows together, so that a search need not scan them."""
         self._first_expiry = min(self._first_expiry, int(columns.expires.min()))
         self.longest = max(self.longest, int(columns.length.max()))
         self.has_machine = self.has_machine or bool(columns.machine.any())
@@ -295,7 +295,7 @@ class AgentIndex(ABC):
             self._last_id = batch.last_id
 
     def _remove(self, positions: Sequence[int]) -> None:
-        """Turn these rows into tombstones and clear their vectors; compact when there are many tombstones."""
+        """Turn these rows into tombstones and clear their vectors; compact if there are many tombstones."""
         if not positions:
             return
         self._user_selections.clear()
@@ -325,7 +325,7 @@ class AgentIndex(ABC):
 
 
 def _mark(codes: Mapping[str, int], names: Iterable[str]) -> NDArray[np.bool_]:
-    """For each code, whether its name is among these."""
+    """Return for each code whether its name is in `names`."""
     marks = np.zeros(len(codes), bool)
     marks[[codes[name] for name in names]] = True
     return marks

@@ -1,4 +1,4 @@
-"""Arrays the index is built of: growable columns, selections of rows, the largest of many values,
+"""Building blocks of the index: growable columns, selections of rows, top-k selection,
 and the candidates of a ranking.
 
 An array is "aligned with" a selection when it has one element for each selected row, or one for each row of
@@ -22,12 +22,12 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 Offsets: TypeAlias = NDArray[np.signedinteger[Any]]
 
 SMALL_SELECTION = 256
-"""Up to this many rows it is faster to score all of them than to find out which can be left out."""
+"""Up to this many rows, scoring all of them is faster than choosing candidates first."""
 
-# A full column grows by a fourth: doubling a large one would waste too much memory.
+# A full column grows by a quarter: doubling a large one would waste too much memory.
 _GROWTH = 4
 
-# A selection of less than a fourth of the rows is copied out; a larger one is faster to read as a mask.
+# A selection of less than a quarter of the rows is copied out; a larger one is faster to read as a mask.
 _COPY_SHARE = 4
 
 _EXCLUDED = -1.0  # weights are never negative
@@ -37,7 +37,7 @@ _GROUP = 64
 class GrowableArray:
     """An array with appends in amortised constant time.
 
-    A full array moves to a buffer that is one `growth`-th larger.
+    A full array moves to a buffer that is larger by the fraction 1 / `growth`.
     """
 
     def __init__(self, dtype: str, *shape: int, growth: int = _GROWTH) -> None:
@@ -57,7 +57,7 @@ class GrowableArray:
         return self._buffer.nbytes
 
     def reserve(self, more: int) -> None:
-        """Make room for `more` further elements."""
+        """Allocate room for `more` elements."""
         size = self._size + more
         if size > len(self._buffer):
             buffer = np.empty((size, *self._buffer.shape[1:]), self._buffer.dtype)
@@ -74,7 +74,7 @@ class GrowableArray:
         self._size = size
 
     def clear(self) -> None:
-        """Remove and overwrite all elements; the buffer stays."""
+        """Overwrite and remove all elements; the buffer stays allocated."""
         self.values[:] = 0
         self._size = 0
 
@@ -85,9 +85,9 @@ class GrowableArray:
 
 
 class Selection(Struct, frozen=True):
-    """The rows a query may see: `rows` in ascending order, or a `mask` over all rows if `rows` is None.
+    """The rows of a query: `rows` in ascending order, or a `mask` over all rows if `rows` is None.
 
-    A selection with a `cache` keeps the parts of columns that it copied out, by the identity of the buffer.
+    A selection with a `cache` stores the parts of columns that it copied out, by the id of the buffer.
     """
 
     size: int
@@ -127,7 +127,7 @@ class Selection(Struct, frozen=True):
         return sum(part.nbytes for _, part in (self.cache or {}).values())
 
     def align(self, column: NDArray[Any]) -> NDArray[Any]:
-        """The part of a column that is aligned with this selection; read-only by convention."""
+        """Return the part of a column that is aligned with this selection; do not modify it."""
         if self.rows is None:
             return column
         if self.cache is None or column.base is None:
@@ -137,11 +137,11 @@ class Selection(Struct, frozen=True):
         return self.cache[id(column.base)][1]
 
     def rows_at(self, offsets: NDArray[Any]) -> Rows:
-        """The row numbers at these offsets."""
+        """Return the row numbers at these offsets."""
         return offsets.astype(np.int32) if self.rows is None else self.rows[offsets]
 
     def filter(self, matches: Mask) -> "Selection":
-        """The selected rows for which `matches`, an aligned array, is true."""
+        """Return the selection of the rows for which `matches`, an aligned array, is true."""
         if self.rows is not None:
             rows = self.rows[matches]
             return Selection(len(rows), rows, self.mask)
@@ -152,9 +152,9 @@ class Selection(Struct, frozen=True):
         return Selection(size, None, mask)
 
     def intersect(self, rows: Rows, *, is_sorted: bool = True) -> tuple[NDArray[Any], NDArray[Any] | slice]:
-        """The offsets of those of `rows` that are selected, and the indexes of these in `rows`.
+        """Return the offsets of the selected ones of `rows`, and their indexes in `rows`.
 
-        Sorted `rows` are only faster to look up.
+        Sorted `rows` are faster to look up.
         """
         if self.rows is None:
             if self.is_whole:
@@ -168,7 +168,7 @@ class Selection(Struct, frozen=True):
 
 
 def find_sorted(rows: Rows, sorted_rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The indexes of those of `rows` that are in `sorted_rows`, and their indexes there."""
+    """Return the indexes of those of `rows` that are in `sorted_rows`, and their indexes there."""
     if not len(sorted_rows):
         return np.empty(0, np.intp), np.empty(0, np.intp)
     at = np.minimum(np.searchsorted(sorted_rows, rows), len(sorted_rows) - 1)
@@ -177,16 +177,16 @@ def find_sorted(rows: Rows, sorted_rows: Rows) -> tuple[NDArray[np.intp], NDArra
 
 
 def is_in_sorted(rows: Rows, sorted_rows: Rows) -> Mask:
-    """For each of `rows`, whether it is in `sorted_rows`."""
+    """Return for each of `rows` whether it is in `sorted_rows`."""
     mask = np.zeros(len(rows), bool)
     mask[find_sorted(rows, sorted_rows)[0]] = True
     return mask
 
 
 def find_largest(weights: Floats, mask: Mask | None, count: int, slack: float) -> Offsets:
-    """The offsets of the `count` largest weights, and of all within `slack` of the last of them.
+    """Return the offsets of the `count` largest weights, and of all within `slack` of the last of them.
 
-    Does not sort: the smallest of the `count` largest group maxima is a safe lower bound.
+    Avoids a sort: the smallest of the `count` largest group maxima is a lower bound.
     """
     values = weights if mask is None else np.where(mask, weights, _EXCLUDED)
     if len(values) <= count:
@@ -199,7 +199,7 @@ def find_largest(weights: Floats, mask: Mask | None, count: int, slack: float) -
 
 
 def _nth_largest(values: Floats, count: int) -> float:
-    """The smallest of the `count` largest values; less than any weight when there are fewer."""
+    """Return the `count`-th largest value; less than any weight if there are fewer values."""
     if len(values) < count:
         return _EXCLUDED
     return float(np.partition(values, len(values) - count)[len(values) - count])
@@ -213,15 +213,15 @@ def _group_maxima(values: Floats, count: int) -> Floats:
 
 
 def has_repeats(states: NDArray[np.int32] | None) -> bool:
-    """Whether two of these are of the same state."""
+    """Return whether two of these states are equal (-1 means no state)."""
     if states is None:
         return False
     some = states[states >= 0].tolist()
-    return len(set(some)) < len(some)  # of a few; `np.unique` takes ten times as long
+    return len(set(some)) < len(some)  # for few values, ten times as fast as `np.unique`
 
 
 def scatter(offsets: Offsets, values: Floats, width: int) -> Floats | None:
-    """A column of this width with these values at these offsets; None where there are none."""
+    """Return a column of zeros with these values at these offsets; None if there are no offsets."""
     if not len(offsets):
         return None
     column = np.zeros(width)
@@ -230,7 +230,7 @@ def scatter(offsets: Offsets, values: Floats, width: int) -> Floats | None:
 
 
 def take(column: Floats, offsets: Offsets) -> Floats:
-    """The values at these ascending offsets; the column itself if they are all of its offsets."""
+    """Return the values at these ascending offsets; the column itself if all offsets are given."""
     return column if len(offsets) == len(column) else column[offsets]
 
 
@@ -242,12 +242,12 @@ def is_within(moments: NDArray[np.int64], times: Sequence[tuple[int, int]]) -> M
 
 
 def compute_brevities(lengths: NDArray[Any]) -> Floats:
-    """What memories of so many index terms count, as `relevance.brevity` defines it."""
+    """Return `relevance.brevity` for an array of numbers of index terms."""
     return 1 / (1 + np.clip((lengths.astype(np.float64) - BRIEF) / LENGTHY, 0, 1))
 
 
 class Candidate(Struct):
-    """One row in the ranking; `index` is its index among the members, `offset` in the selection."""
+    """One row of the ranking; `index` is its index in the members, `offset` in the selection."""
 
     index: int
     offset: int
@@ -256,13 +256,13 @@ class Candidate(Struct):
     weight: float
     cosine: float
     borrowed: float = 0.0
-    own: float = 0.0  # the evidence that is not borrowed, where some is
+    own: float = 0.0  # the evidence without the borrowed part, if some is borrowed
     demoted: bool = False
     newest: bool = False
     older_state: bool = False
-    words: float | None = None  # how well the query's words are answered one by one
-    revised: float = 0.0  # the chance that a newer candidate is its new value
-    _score: tuple[float, float] = (-1.0, 0.0)  # a weight and its score, which is read many times
+    words: float | None = None  # the match of the query's words, compared one by one
+    revised: float = 0.0  # the probability that a newer candidate is its new value
+    _score: tuple[float, float] = (-1.0, 0.0)  # (weight, score): cached, because it is read often
 
     @property
     def score(self) -> float:
@@ -277,7 +277,7 @@ class Candidate(Struct):
 
 
 def sort(candidates: list[Candidate]) -> None:
-    """Sort by score, weight and id. Without demotion the weight alone gives that order, with less work."""
+    """Sort by score, weight and id. Without demoted rows, weight and id give that order, faster."""
     if any(candidate.demoted for candidate in candidates):
         candidates.sort(key=lambda candidate: candidate.sort_key)
         return
@@ -288,7 +288,7 @@ def sort(candidates: list[Candidate]) -> None:
 def build_candidates(
     ids: Sequence[str], columns: Sequence[NDArray[Any] | None], which: NDArray[Any]
 ) -> list[Candidate]:
-    """Candidates from columns; a column that is None stands for 0, 1, 2, ... or for the default."""
+    """Build candidates from columns; a None column means 0, 1, 2, ... or the default value."""
     numbers = which.tolist()
     *required, borrowed, own, demoted = [
         None if column is None else column[which].tolist() for column in columns

@@ -1,7 +1,7 @@
-"""Rows on their way into the index, as arrays: built from rows of a table, or read from a stored segment.
+"""A batch of rows to add to the index, as arrays, from rows of a table or from a stored segment.
 
-A batch is self-contained: its users and sessions are numbered by its own lists of names, its rows by their
-offset in it. Rows are in order of id. `to_bytes` is the format of a segment; a change of it needs a new
+A batch is self-contained: users and sessions are numbers into its lists of names, rows are numbered by their
+offset in it. Rows are in order of id. `to_bytes` is the format of a segment; a change of it requires a new
 `FORMAT` in `stores/sqlite/segments.py`.
 """
 
@@ -27,10 +27,10 @@ Row: TypeAlias = tuple[Any, ...]
 JSON list of subject and slot), whether an assistant said it, vector (float16), terms (of ENTRY)."""
 
 State: TypeAlias = tuple[str | None, str, str]
-"""A user, a subject and a slot that holds one value at a time."""
+"""A user, a subject and a slot that has one value at a time."""
 
 ENTRY = np.dtype([("term", "<i8"), ("count", "<u2")])
-"""One index entry of a version: the hash of a term, and how often it occurs."""
+"""One index entry of a version: the hash of a term and its frequency."""
 
 NEVER = 2**63 - 1
 UNKNOWN_TIME = -(2**63)
@@ -41,7 +41,7 @@ _SIZE = struct.Struct("<I")
 
 
 class Columns(Struct, frozen=True, kw_only=True):
-    """One value for each row; `session` and `state` are -1 where there is none."""
+    """Columns with one value per row; `session` and `state` are -1 for none."""
 
     position: Array
     user: Array
@@ -58,20 +58,20 @@ class Columns(Struct, frozen=True, kw_only=True):
 
 
 class Entries(Struct, frozen=True, kw_only=True):
-    """The text index: which term which row contains, and how often; rows ascend for each term."""
+    """Entries of the text index: term, row and frequency; rows ascend for each term."""
 
     term: Array
     row: Array
     count: Array
 
     def sort_by_term(self) -> "Entries":
-        """The entries as a segment stores them: sorted parts are quickly sorted as a whole."""
+        """Return the entries sorted by term, as stored in a segment: merging sorted parts is fast."""
         order = np.argsort(self.term, kind="stable")
         return Entries(term=self.term[order], row=self.row[order], count=self.count[order])
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """Rows for the index: from a table with ids and exact vectors, from a segment with neither."""
+    """Rows for the index; from a table with ids and exact vectors, from a segment without."""
 
     columns: Columns
     entries: Entries
@@ -82,7 +82,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     last_id: str
     vectors: Float16Bits | Quantized
     ids: Sequence[str] | None = None
-    damaged: int = 0  # rows whose vector is not of length one, and is left out
+    damaged: int = 0  # number of rows whose vector is not of length one and is ignored
 
     def __len__(self) -> int:
         return len(self.columns.position)
@@ -127,7 +127,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         )
 
     def to_bytes(self) -> bytes:
-        """All of it but ids and exact vectors, which the rows have anyway."""
+        """Serialise the batch without ids and exact vectors, which are stored in the rows."""
         quantized = self.vectors if isinstance(self.vectors, tuple) else quantize(self.vectors)
         quantized_rows, scales, error = quantized
         arrays = [*_arrays(self.columns), quantized_rows, scales, *_arrays(self.entries.sort_by_term())]
@@ -169,21 +169,21 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 def _number(names: Sequence[H]) -> tuple[list[H], list[int]]:
-    """The distinct names, and the index of each name in that list."""
+    """Return the distinct names, and the index of each name in that list."""
     numbers: dict[H, int] = {}
     indexes = [numbers.setdefault(name, len(numbers)) for name in names]
     return list(numbers), indexes
 
 
 def _number_some(names: Sequence[H | None]) -> tuple[list[H], list[int]]:
-    """The same, with -1 for None, which is not in the list."""
+    """Like `_number`, with -1 for None, which is not in the list."""
     numbers: dict[H, int] = {}
     indexes = [-1 if name is None else numbers.setdefault(name, len(numbers)) for name in names]
     return list(numbers), indexes
 
 
 def _read_states(users: Sequence[str | None], texts: Sequence[str | None]) -> list[State | None]:
-    """What each row of a user states the only value of, from its list of subject and slot."""
+    """Return the state of each row (user, subject, slot), from its JSON list of subject and slot."""
     states: list[State | None] = []
     for user, text in zip(users, texts, strict=True):
         state = None if text is None else build_state(*json.loads(text))

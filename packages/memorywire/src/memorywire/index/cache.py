@@ -1,4 +1,4 @@
-"""The indexes of a store: filled on first use; the least recently used are dropped when memory is short."""
+"""The indexes of a store: filled on first use; the least recently used are dropped to limit memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,11 +13,11 @@ if TYPE_CHECKING:  # numpy is loaded for the first index
 
 MEMORY = 512 * 1024 * 1024
 
-# Small indexes make room for large ones, which take long to fill; but this share of the memory stays theirs.
+# Small indexes are dropped first, since large ones take long to fill, but they keep 1/8 of the memory.
 _SMALL_SHARE = 8
 
 Owner: TypeAlias = tuple[str, str, frozenset[str | None] | None]
-"""Tenant and agent, and the users for an index with their rows only; None is for rows without a user."""
+"""Tenant and agent, and the users of a user index; the user None stands for rows without a user."""
 
 Index = TypeVar("Index", bound="AgentIndex")
 
@@ -31,10 +31,10 @@ class _Slot(Generic[Index]):
 
 
 class IndexCache(Generic[Index]):
-    """Keeps at most `memory` bytes of indexes, not counting the one in use and a few small ones.
+    """Holds at most `memory` bytes of indexes, not counting the one in use and a few small ones.
 
-    Every agent has an index. A user with few memories of a large agent gets a user index, so that finding or
-    loading them takes no longer than if the agent had nothing else. `make` builds an empty index.
+    Every agent has an index. A user with few memories of a large agent gets a user index, so that searching
+    and loading are as fast as if the agent had no other memories. `make` builds an empty index.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class IndexCache(Generic[Index]):
 
     @contextmanager
     def take(self, tenant: str, agent: str, users: frozenset[str | None] | None = None) -> Iterator[Index]:
-        """Lend the index of the agent, or of some of its users, to this thread alone.
+        """Lock the index of the agent, or of some of its users, for this thread, and yield it.
 
-        Take it before the snapshot begins: then no snapshot is older than the index.
+        Call this before the snapshot begins, so that the snapshot is not older than the index.
         """
         owner = (tenant, agent, users)
         with self._lock:
@@ -66,17 +66,17 @@ class IndexCache(Generic[Index]):
             try:
                 yield slot.index
             except BaseException:
-                self._discard(owner, slot)  # it may have caught up half way
+                self._discard(owner, slot)  # it may be partially updated
                 raise
             if slot.index.head == head:
                 return
             slot.nbytes, slot.is_small = slot.index.nbytes, slot.index.is_small
             if users is not None and not slot.is_small:
-                self._discard(owner, slot)  # too many tombstones: the next one has none
+                self._discard(owner, slot)  # too many tombstones; a new one has none
         self._make_room()
 
     def choose_owner(self, where: Where) -> Owner:
-        """Which index answers: that of the users in question, unless the agent is small or they are large."""
+        """Choose the index for a query: that of its users, unless the agent is small or they are large."""
         tenant, agent, user = where.scope.tenant, where.scope.agent, where.scope.user
         users = find_owners(where.filter)[0] if user is None else frozenset({user})
         slot = self._slots.get((tenant, agent, None))
@@ -84,18 +84,18 @@ class IndexCache(Generic[Index]):
         return (tenant, agent, None if is_small or (tenant, agent, users) in self._large_users else users)
 
     def mark_large(self, owner: Owner) -> None:
-        """Note that these users have too many memories for an index of their own."""
+        """Record that these users have too many memories for a user index."""
         with self._lock:
             self._large_users.add(owner)
             self._slots.pop(owner, None)
 
     def head(self, tenant: str, agent: str) -> int:
-        """The last change that the agent's index shows; 0 when it has no index."""
+        """Return the last change in the agent's index; 0 if there is no index."""
         slot = self._slots.get((tenant, agent, None))
         return 0 if slot is None else slot.index.head
 
     def is_ready(self, where: Where) -> bool:
-        """Whether the index could answer at once: free, filled, and small or asked for some users."""
+        """Return whether an index can answer at once: it is not in use, filled, and small or for users."""
         owner = self.choose_owner(where)
         slot = self._slots.get(owner)
         if slot is None or slot.lock.locked():
@@ -105,12 +105,12 @@ class IndexCache(Generic[Index]):
         return where.scope.user is not None or find_owners(where.filter)[0] is not None
 
     def count_unsegmented(self, tenant: str, agent: str) -> int:
-        """How many rows of the agent's index were not read from a segment."""
+        """Return how many rows of the agent's index were not read from a segment."""
         slot = self._slots.get((tenant, agent, None))
         return 0 if slot is None else slot.index.unsegmented
 
     def mark_segmented(self, tenant: str, agent: str) -> None:
-        """Note that all rows of the agent that are worth a segment are in one now."""
+        """Record that segments now exist for all ranges of the agent with enough rows."""
         slot = self._slots.get((tenant, agent, None))
         if slot is not None:
             slot.index.unsegmented = 0
@@ -126,7 +126,7 @@ class IndexCache(Generic[Index]):
             self._shrink(self._memory, is_small=False)
 
     def _shrink(self, memory: int, *, is_small: bool) -> None:
-        """Drop indexes of one kind, oldest first, until all fit into memory or this kind into its share."""
+        """Drop indexes of one kind, oldest first, until all fit into memory, or this kind into `memory`."""
         owners = [owner for owner, slot in self._slots.items() if slot.is_small is is_small]
         total = sum(slot.nbytes for slot in self._slots.values())
         of_kind = sum(self._slots[owner].nbytes for owner in owners)
@@ -138,6 +138,6 @@ class IndexCache(Generic[Index]):
 
 
 def needs_rows(where: Where) -> bool:
-    """Whether the condition reads fields that the index does not have."""
+    """Return whether the condition needs fields that are not in the index."""
     _, rest = find_owners(where.filter)
     return rest != EVERYTHING or where.idle_since is not None or where.confidence_below is not None

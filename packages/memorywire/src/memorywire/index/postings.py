@@ -1,7 +1,7 @@
-"""The text index: which rows contain a term, and how often; sorted runs and an unsorted tail.
+"""The text index: the rows and frequencies of each term, in sorted runs and an unsorted tail.
 
-New entries go to the tail, which a lookup scans. A tail that gets long becomes a run sorted by term, and runs
-of similar size are merged, as in a log-structured merge tree: an entry is sorted O(log n) times in all.
+New entries go to the tail, which a lookup scans. A long tail becomes a run sorted by term, and runs of
+similar size are merged, as in a log-structured merge tree: each entry is sorted O(log n) times.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ Counts: TypeAlias = NDArray[np.uint16]
 
 # A lookup scans the whole tail, so it stays short.
 _MAX_TAIL = 4096
-# A run is merged once the run after it has grown to half its size.
+# A run is merged when the run after it has half its size.
 _RUN_SHARE = 2
 
 _NO_ROWS, _NO_COUNTS = np.empty(0, np.int32), np.empty(0, np.uint16)
 
 
 class _Run(Struct, frozen=True):
-    """Entries sorted by term: those of `terms[i]` stand from `starts[i]` to `starts[i + 1]`."""
+    """Entries sorted by term: those of `terms[i]` are from `starts[i]` to `starts[i + 1]`."""
 
     terms: Terms
     starts: Terms
@@ -63,7 +63,7 @@ class Postings:
     """The rows of each term, in ascending order."""
 
     def __init__(self) -> None:
-        self._runs: list[_Run] = []  # each with higher rows than the one before
+        self._runs: list[_Run] = []  # each has higher rows than the one before
         self._start_tail()
 
     @property
@@ -72,13 +72,13 @@ class Postings:
         return sum(run.nbytes for run in self._runs) + sum(column.nbytes for column in tail)
 
     def add(self, terms: Terms, rows: Rows, counts: Counts) -> None:
-        """Add entries; their rows must be higher than all that are there."""
+        """Add entries; their rows must be higher than all existing rows."""
         self._tail_terms.extend(terms)
         self._tail_rows.extend(rows)
         self._tail_counts.extend(counts)
 
     def find(self, term: int) -> tuple[Rows, Counts]:
-        """The rows that contain a term, in ascending order, and how often each does."""
+        """Return the rows that contain a term, in ascending order, and its frequency in each."""
         if len(self._tail_terms) > _MAX_TAIL:
             self._sort_tail()
         parts = [(run.rows[part], run.counts[part]) for run in self._runs if (part := run.find(term)).stop]
@@ -91,9 +91,9 @@ class Postings:
         return np.concatenate(rows), np.concatenate(counts)
 
     def find_all(self, terms: Sequence[int]) -> tuple[NDArray[np.intp], Rows, Counts] | None:
-        """As `find`, for all terms in one scan of the tail; None once there are runs.
+        """Like `find`, for all terms in one scan of the tail; None if there are runs.
 
-        Parallel arrays, term after term: the index of the term, a row that contains it, and how often.
+        Returns parallel arrays in order of terms: the index of the term, a row, and the frequency.
         """
         if self._runs or len(self._tail_terms) > _MAX_TAIL:
             return None
@@ -103,7 +103,7 @@ class Postings:
         return which, self._tail_rows.values[at], self._tail_counts.values[at]
 
     def compact(self, live: Mask) -> None:
-        """Drop all other rows, and renumber the live ones in the same order."""
+        """Drop all rows that are not live, and renumber the live ones in the same order."""
         self._sort_tail()
         terms, rows, counts = _concatenate(self._runs)
         stays = live[rows]
@@ -119,7 +119,7 @@ class Postings:
             self._runs[-2:] = [_Run.of(*_concatenate(self._runs[-2:]))]
 
     def _start_tail(self) -> None:
-        # It may double, because it is soon emptied: loading a large index makes one long tail first.
+        # Doubles, because it is soon emptied: loading a large index makes one long tail first.
         self._tail_terms, self._tail_rows = GrowableArray("i8", growth=1), GrowableArray("i4", growth=1)
         self._tail_counts = GrowableArray("u2", growth=1)
 
@@ -132,9 +132,9 @@ def _concatenate(runs: list[_Run]) -> tuple[Terms, Rows, Counts]:
 class TermMatches(Struct, frozen=True):
     """Parallel arrays with an entry for each pair of a query term and a selected row that contains it.
 
-    `which` is the index of the term, `offsets` the offset of the row in the selection, `counts` how often it
-    occurs there; entries come term by term. `rows(term)` are all rows that contain a term, selected or not,
-    in ascending order.
+    `which` is the index of the term, `offsets` the offset of the row in the selection, `counts` the frequency
+    of the term in it; entries are in order of terms. `rows(term)` are all rows that contain a term, selected
+    or not, in ascending order.
     """
 
     which: NDArray[np.intp]
@@ -143,7 +143,7 @@ class TermMatches(Struct, frozen=True):
     rows: Callable[[int], Rows]
 
     def tabulate(self, terms: int, width: int) -> Mask:
-        """Which of so many rows contain each of the first `terms`, for a selection that is not large."""
+        """Return a table of which rows contain each of the first `terms`; for small selections."""
         table = np.zeros((terms, width), bool)
         count = self.which.searchsorted(terms)
         table[self.which[:count], self.offsets[:count]] = True
@@ -151,7 +151,7 @@ class TermMatches(Struct, frozen=True):
 
 
 def match_terms(postings: Postings, selection: Selection, terms: Sequence[int]) -> TermMatches:
-    """Where these terms occur among the selected rows."""
+    """Find the occurrences of these terms in the selected rows."""
     scan = postings.find_all(terms)
     if scan is not None:
         which, rows, counts = scan

@@ -2,28 +2,28 @@
 
 Theory of operation
 -------------------
-The reference ranker defines every score: it looks at each memory, exactly. This ranker must return the same
+The reference ranker defines every score: it scores each memory exactly. This ranker must return the same
 memories in the same order with the same scores (`tests/stores/test_contract.py` and the machines of
-`tests/stores/test_machine.py` compare the two), in a time that hardly grows with the number of rows.
+`tests/stores/test_machine.py` compare the two), in a time that grows little with the number of rows.
 
 1. Text. Posting lists give, for each query term, the selected rows that contain it; BM25 shares are summed
    into one array aligned with the selection (`_score_text`). This is exact.
-2. Choice. With up to SMALL_SELECTION rows all of them stay. With more, the quantized vectors give every row
-   an approximate weight and a bound on how wrong the difference of two may be (`_approximate_weights`). All
+2. Choice. Up to SMALL_SELECTION rows are all candidates. With more, the quantized vectors give every row
+   an approximate weight and a bound on the error of the difference of two (`_approximate_weights`). All
    rows within that bound of the last possible winner are candidates, so no true winner is missed. Demoted
-   rows compete among themselves, because demotion changes the order of scores and not of weights.
+   rows are chosen separately, because demotion changes the order of scores and not of weights.
 3. Evidence. The exact vectors of the candidates and of their neighbours in sessions are read, and their
    weights computed in double precision (`_compute_evidence`), with the operations of the reference in the
    same order: float addition is not associative, and scores are compared to the last digit.
-4. Words. The best TOP, or as many as are asked for, earn what the query's words find in them one by one
+4. Words. The best TOP, or more if `limit` is higher, are matched with the query's words one by one
    (`search/relevance.py`), times the factors of their other evidence; only their tokens are read.
 5. Ties. Among the TOP best, newer facts and newer sessions pass the older ones by TIE_MARGIN
-   (`ties.py`). Most queries have no such pair, which `_may_contend` finds out from the text shares alone.
+   (`ties.py`). Most queries have no such pair, which `may_contend` detects from the text shares alone.
 
-What a query needs before its vectors are known (1 and, for a small selection, the reading of rows) happens in
-the constructor, so that it overlaps with embedding; `compare` then takes the vectors.
+Work that needs no vectors of the query (1 and, for a small selection, the reading of rows) is done in the
+constructor, so that it overlaps with embedding; `compare` then takes the vectors.
 
-Tried and dropped: FTS5, whose statistics are of the whole table, so that one tenant's memories change
+Tried and dropped: FTS5, whose statistics cover the whole table, so that one tenant's memories change
 another's scores (decision 6); reading all rows of an agent at its first search, 8 µs each (decision 15, hence
 segments); searching one user of a large agent in the agent's index, which took twice as long (decision 33,
 hence user indexes).
@@ -98,14 +98,14 @@ from memorywire.search.text import (
     spoken_by,
 )
 
-# How far evidence computed in single precision may be from the exact one.
+# The largest error of evidence computed in single precision.
 _SLACK = 1e-5
 _NO_OFFSETS = np.empty(0, np.intp)
 _NO_ROWS = np.empty(0, np.int32)
 
 
 class Statistics(Struct, frozen=True, kw_only=True):
-    """How common each term is (by its key) among all rows of which the selected ones are a part."""
+    """Term frequencies (by term key) over a larger set of rows that includes the selected ones."""
 
     documents: int
     average: float
@@ -113,7 +113,7 @@ class Statistics(Struct, frozen=True, kw_only=True):
 
 
 class Ranked(Struct, frozen=True):
-    """The position of a version in its table, its relevance, and the signals it was computed from."""
+    """The position of a version in its table, its relevance, and the signals behind it."""
 
     position: int
     score: float
@@ -122,10 +122,10 @@ class Ranked(Struct, frozen=True):
 
 
 class _Candidates(Struct, frozen=True):
-    """The rows that may win and their neighbours, with all that is known before the query's vectors are.
+    """The rows that may win and their neighbours, with the data that needs no vectors of the query.
 
-    `offsets` are of rows that may win, `around` of their neighbours step by step, `members` of both together.
-    `rows`, `vectors` and `text` (what the words earn) are aligned with `members`.
+    `offsets` are those of rows that may win, `around` those of their neighbours by step, `members` of both.
+    `rows`, `vectors` and `text` (the evidence of the words) are aligned with `members`.
     """
 
     offsets: Offsets
@@ -147,11 +147,11 @@ def rank(
     *,
     enough: Enough | None = None,
 ) -> list[Ranked]:
-    """The best `limit` of the selected rows, best first.
+    """Return the best `limit` of the selected rows, best first.
 
-    Statistics are taken over the selected rows, unless those of more rows are given. If the query has no
-    vectors yet, `complete` returns it with them, and is called when they are needed. With `enough`, only the
-    rows it asks for are returned, and of the signals only `rest` of the best row.
+    Statistics are computed over the selected rows unless given. If the query has no vectors yet, `complete`
+    is called for the query with vectors when they are needed. With `enough`, only the rows that satisfy it
+    are returned, and of the signals only `rest` of the best row.
     """
     if not selection.size or limit < 1:
         return []
@@ -159,7 +159,7 @@ def rank(
     completed = complete() if complete else query
     index.expect_words(compared=completed.tokens is not None)
     ranking.compare(completed)
-    # Where turns borrow, some of the first may not be admitted, and others come in for them.
+    # With sessions, some of the first may be filtered out later, and others take their places.
     count = limit if enough is None or index.sessions else min(limit, enough.most)
     candidates, contested = ranking.find_best(count)
     if ranking.match_words(candidates):
@@ -197,7 +197,7 @@ def rank(
 
 
 class _Ranking:
-    """One query on its way through the steps above; arrays are aligned with the selection."""
+    """The ranking of one query in the steps above; arrays are aligned with the selection."""
 
     def __init__(
         self,
@@ -223,23 +223,23 @@ class _Ranking:
             selection, index.sorted_prefix, lambda rows: index.ids(source, rows)
         )
         self._covering = self._all = None
-        self._uncontested = False  # whether too few rows contain enough of the terms for any tie
-        if selection.size <= SMALL_SELECTION:  # then do all that needs no vectors now
+        self._uncontested = False  # True if too few rows contain enough of the terms for a tie
+        if selection.size <= SMALL_SELECTION:  # do all work that needs no vectors now
             self._covering = self._covers(self._share, selection.align(index.lengths))
             is_plain = not self._neighbours and index.states is None and not self._are_few
             self._uncontested = is_plain and int(np.count_nonzero(self._covering)) < 2
             self._all = self._collect(selection.offsets)
 
     def compare(self, query: Query) -> None:
-        """Take the query's vectors, which the rest of the ranking uses."""
+        """Set the query's vectors, which the rest of the ranking uses."""
         is_named = len(self._speakers) > 0
         self._vector = _to_floats(query.nameless if query.nameless and is_named else query.vector)
         self._nameless = None if is_named else _to_floats(query.nameless)
         self._tokens = query.tokens
 
     def _score_text(self, query: Query, statistics: Statistics | None) -> tuple[Floats, Offsets]:
-        """The share of the query's term weight that each selected row earns; and the offsets of rows whose
-        speaker the query names, in ascending order."""
+        """Return the share of the query's term weight in each selected row, and the offsets of rows whose
+        speaker is named in the query, in ascending order."""
         lengths = self._selection.align(self._index.lengths)
         total = lengths.sum() if self._selection.is_whole else lengths[self._selection.mask].sum()
         average = float(total) / self._selection.size or 1.0
@@ -251,7 +251,7 @@ class _Ranking:
         hidden = [ASKED, build_wording(query.text), *([CHANGED] if self._are_few else ())]
         terms = [*keys, *names, *map(self._index.key, hidden)]
         matches = self._matches = match_terms(self._index.postings, self._selection, terms)
-        # Entries come term by term: of words, then of names, of questions, of the wording, of changes.
+        # Entries are in order of terms: words, names, questions, the wording, changes.
         bounds = [len(keys) + more for more in (0, len(names), len(names) + 1, len(names) + 2)]
         of_words, of_names, of_questions, of_wording = matches.which.searchsorted(bounds).tolist()
         width, asking = self._selection.width, slice(of_names, of_questions)
@@ -276,16 +276,16 @@ class _Ranking:
 
     @cached_property
     def _term_rows(self) -> list[tuple[float, Rows]]:
-        """The weight of each query term, and the rows that contain it; none if it earns nothing."""
+        """The weight of each query term, and the rows that contain it; no rows if the term is ignored."""
         return [
             (weight, self._matches.rows(term) if earns else _NO_ROWS)
             for term, (weight, earns) in enumerate(zip(self._weights, self._earns, strict=True))
         ]
 
     def find_best(self, limit: int) -> tuple[list[Candidate], bool]:
-        """The best rows in order, with exact evidence; and whether breaking ties may reorder them.
+        """Return the best rows in order, with exact evidence, and whether breaking ties may reorder them.
 
-        At least `limit` of them, and as many more as could be reordered.
+        Returns `limit` rows, and more if those could be reordered.
         """
         count = max(limit, TOP)
         candidates = self._all or self._collect(self._choose(count))
@@ -302,7 +302,7 @@ class _Ranking:
             sort(best)
             top = best[:TOP]
             return best, self.may_contend([one.offset for one in top], [one.row for one in top])
-        order = (-weights).argsort(kind="stable")[:count]  # rows are in order of id, so ties are too
+        order = (-weights).argsort(kind="stable")[:count]  # stable: ties stay in order of id
         ahead = order[:TOP]
         contested = not self._uncontested and self.may_contend(offsets[ahead], rows[ahead])
         return build_candidates(
@@ -310,7 +310,7 @@ class _Ranking:
         ), contested
 
     def match_words(self, candidates: Sequence[Candidate]) -> bool:
-        """Add what the words of the query find, one by one, in these candidates; whether there is any."""
+        """Add the evidence of the query's words, compared one by one; return whether any was compared."""
         if self._tokens is None:
             return False
         tokens = self._index.tokens(self._source, [candidate.row for candidate in candidates])
@@ -324,7 +324,7 @@ class _Ranking:
         return any(match is not None for match in matches)
 
     def _weigh_matches(self, candidates: Sequence[Candidate]) -> list[float]:
-        """The factors of what the words find in each candidate, which are those of all its evidence."""
+        """Return the factors of the word evidence of each candidate, the same as of its other evidence."""
         if self._asks is None and not self._has_factors:
             return [1.0] * len(candidates)
         offsets = np.array([candidate.offset for candidate in candidates], np.intp)
@@ -339,8 +339,8 @@ class _Ranking:
         return weigh_words(query_words, {word: weight for word, weight, earns in weights if earns})
 
     def explain_tokens(self, query: QueryTokens, found: Sequence[Candidate]) -> list[tuple[TokenMatch, ...]]:
-        """What each token of the query found in these candidates; nothing where words did not count."""
-        from memorywire.search.explain import measure_tokens  # few recalls ask for it
+        """Return the matches of each query token per candidate; empty where words were not compared."""
+        from memorywire.search.explain import measure_tokens  # imported here: rarely used
 
         tokens = self._index.tokens(self._source, [one.row for one in found])
         compared = [None if one.words is None else own for one, own in zip(found, tokens, strict=True)]
@@ -359,8 +359,8 @@ class _Ranking:
     def _compute_evidence(
         self, candidates: _Candidates
     ) -> tuple[Offsets | None, Rows, Floats, Floats, Floats | None, Floats | None]:
-        """Of each candidate: its index among the members, its row, cosine and weight; and, where there are
-        neighbours, what they lend it and what it weighs without that."""
+        """Return for each candidate its index in the members, row, cosine and weight; with neighbours also
+        the weight that they lend it, and its weight without that."""
         offsets, around, members = candidates.offsets, candidates.around, candidates.members
         rows, cosines = candidates.rows, candidates.vectors.cosines(self._vector)
         weights = self._weigh(candidates, cosines)
@@ -370,7 +370,7 @@ class _Ranking:
             lends = np.where(self._index.machine_said[rows], MACHINE_LENDS * weights, weights)
             if self._asks is not None:
                 lends *= 1 + ASKING * take(self._asks, members)
-            lends = np.append(lends, 0.0)  # the last: of a missing neighbour
+            lends = np.append(lends, 0.0)  # the last element is for a missing neighbour
             for share, other in zip(self._neighbours.shares(around), around, strict=True):
                 lent += share * lends[np.searchsorted(members, other)]
             lent = lent.round(LOAN_DIGITS)
@@ -385,12 +385,12 @@ class _Ranking:
         return here, rows, cosines, weights, lent, own
 
     def _weigh(self, candidates: _Candidates, cosines: Floats) -> Floats:
-        """The evidence of each member by itself, before neighbours lend to it."""
+        """Return the evidence of each member without that of its neighbours."""
         own = np.maximum(cosines, 0.0) ** COSINE_POWER + candidates.text
         return own * self._compute_factors(candidates.rows, candidates.members) if self._has_factors else own
 
     def _compute_factors(self, rows: Rows, offsets: Offsets) -> Floats:
-        """What the evidence of each is multiplied by, for its speaker, its role and its time."""
+        """Return the factors of the evidence of each row for its speaker, its role and its time."""
         factors = np.ones(len(rows))
         if len(self._speakers):
             factors[np.isin(offsets, self._speakers, assume_unique=True)] *= SPOKE
@@ -401,12 +401,12 @@ class _Ranking:
         return factors
 
     def positions(self, candidates: Sequence[Candidate]) -> list[int]:
-        """The positions of these versions in their table."""
+        """Return the positions of these versions in their table."""
         at = self._index.positions.item
         return [at(candidate.row) for candidate in candidates]
 
     def explain(self, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
-        """The signals that the weight of each candidate was computed from, by the names `explain` shows."""
+        """Return the signals behind the weight of each candidate, by their names in `explain`."""
         rows, offsets = [one.row for one in candidates], [one.offset for one in candidates]
         shares = self._share[offsets].tolist()
         signals = [
@@ -459,7 +459,7 @@ class _Ranking:
         }
 
     def _choose(self, count: int) -> Offsets:
-        """The offsets of rows that could be among the best, ties included."""
+        """Return the offsets of rows that could be among the best, ties included."""
         if self._selection.size <= max(count, SMALL_SELECTION):
             return self._selection.offsets
         weights, slack = self._approximate_weights()
@@ -473,7 +473,7 @@ class _Ranking:
         return offsets if self._vector is not None else self._drop_unmatched(offsets, weights, count)
 
     def _drop_unmatched(self, offsets: Offsets, weights: Floats, count: int) -> Offsets:
-        """Drop rows without any evidence, but for the first few by id, which win their ties."""
+        """Drop rows without any evidence, except the first `count` by id, which win their ties."""
         unmatched = (weights[offsets] == 0) & (self._selection.rows_at(offsets) < self._index.sorted_prefix)
         demoted = np.zeros(len(offsets), bool) if self._demoted is None else self._demoted[offsets]
         for kind in (True, False):
@@ -482,7 +482,7 @@ class _Ranking:
         return np.asarray(offsets[~unmatched])
 
     def _approximate_weights(self) -> tuple[Floats, float]:
-        """The approximate weight of each row, and by how much the difference of two may be wrong."""
+        """Return the approximate weight of each row, and the largest error of the difference of two."""
         cosines, error = self._approximate_cosines()
         np.maximum(cosines, 0.0, out=cosines)
         steepest = COSINE_POWER * (float(cosines.max()) + error)
@@ -509,7 +509,7 @@ class _Ranking:
         return weights, 2 * steepest * error + _SLACK
 
     def _lend(self, weights: Floats, machine: Mask) -> float:
-        """Add what neighbours lend to the weights; returns the largest share of their errors it adds."""
+        """Add the neighbours' shares to the weights; return the largest factor by which errors grow."""
         lends, largest = weights, TOTAL_LENT
         if self._index.has_machine:
             lends = np.where(machine, MACHINE_LENDS * weights, weights)
@@ -529,7 +529,7 @@ class _Ranking:
         sessions = self._index.sessions.numbers.values[rows]
         states, few = self._states_of(rows), self._describe_few(top, rows) if self._are_few else None
         if sessions.max() < 0 and not has_repeats(states) and few is None:
-            # Then only those count that contain enough of the terms.
+            # Only candidates with enough of the terms can tie.
             some = self._find_covering([candidate.offset for candidate in top], rows)
             top, rows, sessions, states = [top[at] for at in some], rows[some], sessions[some], None
         break_ties(
@@ -545,7 +545,7 @@ class _Ranking:
         )
 
     def _find_containing(self, top: Sequence[Candidate], rows: Rows) -> Mask:
-        """Which of these contain each query term that earns something: a row of the array for each term."""
+        """Return a mask with a row per query term: which candidates contain it; empty for ignored terms."""
         if self._all is None:
             masks = [is_in_sorted(rows, containing) for _, containing in self._term_rows]
             return np.array(masks, bool).reshape(len(masks), len(rows))
@@ -554,7 +554,7 @@ class _Ranking:
         return contains[:, [candidate.offset for candidate in top]]
 
     def prefer_same_wording(self, top: Sequence[Candidate]) -> bool:
-        """Let candidates that are worded as the query pass all others; whether there are any."""
+        """Let candidates with the same wording as the query pass all others; return whether there are any."""
         if not len(self._exact):
             return False
         is_exact = np.isin([candidate.offset for candidate in top], self._exact)
@@ -564,7 +564,7 @@ class _Ranking:
         return bool(is_exact.any())
 
     def may_contend(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> bool:
-        """Whether one of these could pass another; mostly none contains enough of the terms."""
+        """Return whether one of these could pass another; usually none contains enough of the terms."""
         in_session = bool(self._neighbours) and self._index.sessions.numbers.values[rows].max() >= 0
         has_newer = self._are_few and int(np.argmax(self._index.moments[rows])) > 0
         states = self._index.states
@@ -580,7 +580,7 @@ class _Ranking:
         return None if self._index.states is None else self._index.states[rows]
 
     def _find_covering(self, offsets: Offsets | list[int], rows: Rows | list[int]) -> list[int]:
-        """The indexes of those that may contain enough of the query's terms, by the share they earn."""
+        """Return the indexes of those that may contain enough of the query's terms, by their text share."""
         if self._covering is not None:
             covering = self._covering[offsets]
         else:

@@ -1,4 +1,4 @@
-"""The rows of sessions in order of session, time and id, and what neighbours lend each other."""
+"""The rows of sessions in order of session, time and id, and the weights that neighbours lend."""
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
@@ -17,15 +17,15 @@ ReadIds: TypeAlias = Callable[[NDArray[Any]], Sequence[str]]
 STEPS = tuple((sign * distance, share) for distance, share in NEIGHBOURS for sign in SIDES)
 TOTAL_LENT = sum(share for _, share in STEPS)
 
-# So many new rows are inserted one by one; more are sorted together with the others.
+# Up to this many new rows are inserted one by one; with more, all rows are sorted again.
 _MAX_INSERTS = 64
 
 
 class Neighbours(Struct, frozen=True):
-    """Which selected rows follow each other in a session.
+    """The order of the selected rows in their sessions.
 
     `order` has the offsets of the rows that belong to a session, in session order; `session` is aligned with
-    it. `width` is the width of the selection, and as an offset stands for a missing neighbour.
+    it. `width` is the width of the selection; as an offset it means a missing neighbour.
     """
 
     order: Offsets
@@ -36,7 +36,7 @@ class Neighbours(Struct, frozen=True):
         return bool(len(self.order))
 
     def sum_lent(self, weights: Floats) -> Floats:
-        """What each row of `order` borrows from its neighbours."""
+        """Return the weight that each row of `order` borrows from its neighbours."""
         lends = weights[self.order]
         lent = np.zeros_like(lends)
         for distance, share in NEIGHBOURS:
@@ -49,7 +49,7 @@ class Neighbours(Struct, frozen=True):
         return lent
 
     def around(self, offsets: Offsets) -> list[Offsets]:
-        """For each of STEPS, the neighbour at that step of each of the offsets, which ascend."""
+        """Return for each of STEPS the neighbours at that step of these ascending offsets."""
         mask = np.zeros(self.width, bool)
         mask[offsets] = True
         positions = np.flatnonzero(mask[self.order])
@@ -58,8 +58,8 @@ class Neighbours(Struct, frozen=True):
         return [self._at_step(here, step) for step, _ in STEPS]
 
     def shares(self, around: Sequence[Offsets]) -> list[Floats]:
-        """For each of STEPS, the share that the neighbours at that step lend: double where there is none on
-        the other side."""
+        """Return for each of STEPS the share that the neighbours at that step lend; it is doubled if there is
+        no neighbour on the other side."""
         pairs = zip(around[::2], around[1::2], strict=True)
         alone = [(left == self.width) | (right == self.width) for left, right in pairs]
         factors = [np.where(one, len(SIDES), 1.0) for one in alone for _ in SIDES]
@@ -78,7 +78,7 @@ class Neighbours(Struct, frozen=True):
 class Sessions:
     """The session and time of each row; the rows of sessions stay sorted as rows are added.
 
-    Rows below `sorted_prefix` are in order of id, so that an id is read only where it decides.
+    Rows below `sorted_prefix` are in order of id, so ids are read only to break ties among later rows.
     """
 
     def __init__(self) -> None:
@@ -86,11 +86,11 @@ class Sessions:
         self.moments = GrowableArray("i8")
         self._names: dict[tuple[str | None, str], int] = {}
         self._order: Rows = np.empty(0, np.int32)
-        self._ordered_numbers: NDArray[np.int32] = np.empty(0, np.int32)  # aligned with that order
-        self._ordered = 0  # rows that have been put in order
+        self._ordered_numbers: NDArray[np.int32] = np.empty(0, np.int32)  # aligned with `_order`
+        self._ordered = 0  # number of rows processed for the order
 
     def __bool__(self) -> bool:
-        """Whether any row belongs to a session."""
+        """Return whether any row belongs to a session."""
         return bool(self._names)
 
     @property
@@ -105,7 +105,7 @@ class Sessions:
     def extend(
         self, names: Sequence[tuple[str | None, str]], which: NDArray[Any], moments: NDArray[np.int64]
     ) -> None:
-        """Add rows: `names` are (user, session) pairs, `which` the index into them for each row, or -1."""
+        """Add rows; `names` are (user, session) pairs, `which` has an index into them per row, or -1."""
         numbers = [self._names.setdefault(name, len(self._names)) for name in names]
         self.numbers.extend(np.array([*numbers, -1])[which])
         self.moments.extend(moments)
@@ -115,7 +115,7 @@ class Sessions:
         self._order, self._ordered_numbers, self._ordered = self._order[:0], self._ordered_numbers[:0], 0
 
     def find_neighbours(self, selection: Selection, sorted_prefix: int, read_ids: ReadIds) -> Neighbours:
-        """Which of the selected rows follow each other in a session."""
+        """Return the order of the selected rows in their sessions."""
         if not self._names:
             return Neighbours(np.empty(0, np.int32), self.numbers.values[:0], selection.width)
         rows = selection.rows

@@ -1,8 +1,8 @@
-"""Breaks near ties: of facts the newer wins, and of two sessions.
+"""Breaks near ties between facts, and between two sessions: the newer one wins.
 
-Does with arrays what `search/reference.py` does in plain Python. `sessions` has the number of the session of
-each candidate, `states` that of the state it gives, -1 for none. `read_vectors` is called only when
-candidates must be compared, once.
+Does with arrays what `search/reference.py` does in plain Python. `sessions` and `states` have the session and
+the state number of each candidate, -1 for none. `read_vectors` is called at most once, and only if
+candidates must be compared.
 """
 
 import math
@@ -40,8 +40,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Terms(Struct, frozen=True):
-    """The terms of the query: the weight of each, which candidates contain it, and whether it is telling (an
-    identifier or a name)."""
+    """The terms of the query: the weight of each, which candidates contain it, and whether it is `telling`
+    (an identifier or a name)."""
 
     weights: Floats
     contains: NDArray[np.bool_]
@@ -49,7 +49,7 @@ class Terms(Struct, frozen=True):
 
 
 class FewFacts(Struct, frozen=True):
-    """Of each candidate among few memories: whether it tells of a change, its index terms, its user."""
+    """For each candidate among few memories: whether it reports a change, its index terms, its user."""
 
     changes: Mask
     lengths: NDArray[np.int32]
@@ -68,11 +68,11 @@ def break_ties(
     settled: bool,
     in_time: Mask,
 ) -> None:
-    """Raise the weight of candidates that supersede others; their order may change by it.
+    """Raise the weight of candidates that supersede others, which may change their order.
 
-    Where the question is about something `settled`, a newer session does not supersede an older one.
-    `in_time` says which candidates are of the time that the query names: a newer fact must lack neither that
-    nor a telling term, where an older one has it.
+    If the question is about something `settled`, a newer session does not supersede an older one.
+    `in_time` marks the candidates of the time that the query names: a newer fact must be in time, and contain
+    a telling term, if the older one does.
     """
     multiply = cache(lambda: _multiply_pairs(read_vectors()))
     lacks = in_time[None, :] & ~in_time[:, None]
@@ -97,7 +97,7 @@ def _multiply_pairs(vectors: Floats) -> Floats:
 def _prefer_newest_states(
     top: Sequence[Candidate], moments: Ints, states: NDArray[np.int32], in_time: Mask, *, settled: bool
 ) -> None:
-    """Let the newest candidate of each state pass the older ones, and mark those."""
+    """Let the newest candidate of each state pass the older ones, which are marked as `older_state`."""
     for state in {*states.tolist()} - {-1}:
         group = np.flatnonzero(states == state).tolist()
         newest = max(group, key=lambda index: (moments[index], top[index].id))
@@ -120,9 +120,9 @@ def _prefer_new_value(
     lacks: Mask,
     terms: Terms,
 ) -> None:
-    """Let the fact that seems to be the new value of the first fact pass it, and mark that one.
+    """Let the likely new value of the first fact pass it, and mark that fact as `revised`.
 
-    As `relevance.find_new_value`, for all candidates at once.
+    Like `relevance.find_new_value`, for all candidates at once.
     """
     indexes = np.flatnonzero(facts)
     if not indexes.size:
@@ -161,7 +161,7 @@ def _measure_pairs(
     likely: Sequence[int],
     nearest: float,
 ) -> Floats:
-    """The inputs of `NEW_VALUE` for the older fact and each of the likely ones, a row for each."""
+    """Return the inputs of `NEW_VALUE` for the older fact and the likely ones, a row for each."""
     rows = np.ones((len(likely), len(NEW_VALUE)))
     rows[:, 1] = near[likely] - nearest
     rows[:, 2] = np.sqrt(np.clip(weights[likely] / weights[older], 0.0, 1.0))
@@ -172,15 +172,15 @@ def _measure_pairs(
 
 
 def _is_passed(first: Candidate, raised: Sequence[Candidate]) -> bool:
-    """Whether one of those that were raised is before this one, the first of the others."""
+    """Return whether one of the raised candidates ranks before `first`, the first of the others."""
     likely = raised if first.demoted else [one for one in raised if one.weight >= first.weight]
     return any(one.sort_key < first.sort_key for one in likely)
 
 
 def _compare_to(older: int, products: Floats, indexes: Ints) -> Floats:
-    """The cosine of each of these with the older one, from the mean of all; 0 where there is no direction.
+    """Return the cosine of each of these with the older one, relative to the mean of all; 0 if undefined.
 
-    As the products of the vectors give it: with the mean m, (a - m)(b - m) = ab - am - bm + mm.
+    Computed from the products of the vectors: with the mean m, (a - m)(b - m) = ab - am - bm + mm.
     """
     among = products if len(indexes) == len(products) else products[np.ix_(indexes, indexes)]
     own = int(np.searchsorted(indexes, older))
@@ -196,7 +196,7 @@ def _compare_to(older: int, products: Floats, indexes: Ints) -> Floats:
 
 
 def _find_leaders(top: Sequence[Candidate], sessions: Ints) -> list[int]:
-    """The indexes of the best turns of the two best sessions, best first; empty if there are no two."""
+    """Return the indexes of the best turns of the two best sessions, best first; empty without two."""
     if (sessions < 0).all():
         return []
     leaders: dict[int, int] = {}
@@ -225,7 +225,7 @@ def _supersede_facts(
     sessions: Ints,
     lacks: Mask,
 ) -> Floats:
-    """The weights after each newer memory has passed the older ones that it replaces as an answer."""
+    """Return the weights after each newer memory has passed the older ones that it supersedes."""
     passes = _share_terms(terms.weights, terms.contains, SAME_TERMS)
     passes &= moments[:, None] > moments[None, :]
     passes &= weights[:, None] >= NEAR_TIE * weights[None, :]
@@ -237,7 +237,7 @@ def _supersede_facts(
     passes &= multiply() >= ALIKE
     before, after = weights.tolist(), weights.tolist()
     for newer in sorted(np.flatnonzero(passes.any(axis=1)).tolist(), key=moments.tolist().__getitem__):
-        # One that has passed another stands for it, with its evidence.
+        # A memory that has passed another one takes over its evidence.
         own, older = before[newer], passes[newer].nonzero()[0].tolist()
         evidence = [weight for weight in map(after.__getitem__, older) if own >= NEAR_TIE * weight]
         if evidence:
@@ -246,7 +246,7 @@ def _supersede_facts(
 
 
 def _supersede_session(weights: Floats, moments: Ints, terms: Terms, first: int, second: int) -> Floats:
-    """The weights after the second session has passed the first, if it is newer and answers the same."""
+    """Return the weights after the second session passed the first, if it is newer with the same answer."""
     if (
         moments[second] > moments[first]
         and LEADERS_TIE * weights[first] <= weights[second] <= weights[first]
@@ -258,7 +258,7 @@ def _supersede_session(weights: Floats, moments: Ints, terms: Terms, first: int,
 
 
 def _share_terms(weights: Floats, contains: NDArray[np.bool_], min_shared: float) -> Mask:
-    """Which pairs both cover enough of the query's term weight, by nearly the same terms."""
+    """Return which pairs both cover enough of the query's term weight, with nearly the same terms."""
     if not len(weights):
         return np.zeros((contains.shape[1],) * 2, bool)
     wide = contains.T.astype(np.float64)

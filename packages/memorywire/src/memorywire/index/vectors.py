@@ -1,8 +1,8 @@
-"""Vectors in three precisions: float16 as stored, one byte a component to choose by, exact to rank by.
+"""Vectors in three precisions: float16 as stored, 8-bit to choose candidates, float64 to rank them.
 
 The quantized vectors of all rows fit into memory (384 bytes a row with the default embedder). They give an
-approximate cosine and a bound on its error; only rows that could win within that bound are ranked, by the
-exact vectors.
+approximate cosine and a bound on its error; only rows that could win within that bound are ranked, with
+the exact vectors.
 """
 
 import math
@@ -20,25 +20,25 @@ Float16Bits: TypeAlias = NDArray[np.uint16]
 Float32s: TypeAlias = NDArray[np.float32]
 Int8s: TypeAlias = NDArray[np.int8]
 Quantized: TypeAlias = tuple[Int8s, Float32s, float]
-"""Rows of bytes, the scale of each row, and the length of the largest rounding error."""
+"""8-bit rows, the scale of each row, and the norm of the largest rounding error."""
 
-_LENGTH_TOLERANCE = 0.02  # of the squared length: rounding to float16 moves it by less than a thousandth
+_LENGTH_TOLERANCE = 0.02  # tolerance of the squared length: rounding to float16 changes it by less than 0.001
 _LARGEST = 127
-_BATCH = 256  # rows that are converted together stay in the processor's cache
-_COSINE_BATCH = 4096  # rows that are widened to double precision at a time: 12 MB at 384 dimensions
+_BATCH = 256  # rows converted at a time, so that they stay in the CPU cache
+_COSINE_BATCH = 4096  # rows converted to double precision at a time: 12 MB at 384 dimensions
 
-# The rounding error of a vector points in a random direction: its share along the query is within four
+# The rounding error of a vector has a random direction: its component along the query is within four
 # standard deviations in all but one of 16,000 cases, and `tests/sqlite/test_quantized.py` finds no exception.
 _DEVIATIONS = 4.0
 
 
 def to_float16(vector: bytes) -> bytes:
-    """A vector of float32 as stores keep it."""
+    """Convert a float32 vector to float16, as stored."""
     return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
 
 
 def to_float32(bits: Float16Bits) -> Float32s:
-    """The numbers that these bits stand for. A table lookup is faster than converting each."""
+    """Convert float16 bits to float32; a table lookup is faster than a conversion."""
     return _float16_table().take(bits)
 
 
@@ -50,7 +50,7 @@ def _float16_table() -> NDArray[Any]:
 def decode_vectors(
     blobs: Sequence[bytes | None], dimension: int
 ) -> tuple[Float16Bits, Float32s, NDArray[np.bool_]]:
-    """Stored vectors as bits and as float32, and which are damaged: not finite, or not of length one.
+    """Return stored vectors as bits and as float32, and which are damaged: not finite or not of length one.
 
     A missing or damaged vector becomes a row of zeros, so that it matches nothing.
     """
@@ -70,9 +70,9 @@ def decode_vectors(
 
 
 class QuantizedVectors:
-    """Vectors as rows of bytes, each row with its scale.
+    """Vectors quantized to 8 bits, each row with its scale.
 
-    A few new rows stay unquantized until a search needs them: a search among few rows never does.
+    A few new rows stay unquantized until a search needs them: a search in few rows never does.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -87,13 +87,13 @@ class QuantizedVectors:
         return self._bytes, self._scales
 
     def extend(self, bits: Float16Bits) -> None:
-        """Add rows of float16 bits; a row of zeros stands for a missing vector."""
+        """Add rows of float16 bits; a row of zeros means a missing vector."""
         self._unquantized.append(bits)
         if sum(map(len, self._unquantized)) > _BATCH:
             self._quantize_rest()
 
     def extend_quantized(self, quantized: Quantized) -> None:
-        """Add rows that are quantized already."""
+        """Add rows that are already quantized."""
         self._quantize_rest()
         self._append(quantized)
 
@@ -103,9 +103,9 @@ class QuantizedVectors:
         self._scales.values[rows] = 0
 
     def approximate_cosines(self, query: Float32s, selection: Selection) -> tuple[Float32s, float]:
-        """The approximate cosine of each selected row, and the largest error it may have.
+        """Return the approximate cosine of each selected row, and a bound on its error.
 
-        The bound is certain for few dimensions; for many it is more than rounding does in practice.
+        The bound is certain for few dimensions; for many it exceeds the errors that occur in practice.
         """
         self._quantize_rest()
         rows, scales = selection.align(self._bytes.values), selection.align(self._scales.values)
@@ -130,7 +130,7 @@ class QuantizedVectors:
 
 
 def quantize(bits: Float16Bits) -> Quantized:
-    """Rows of float16 bits in one byte a component."""
+    """Quantize rows of float16 bits to 8 bits."""
     if len(bits) <= _BATCH:
         return _quantize(to_float32(bits))
     starts = range(0, len(bits), _BATCH)
@@ -153,7 +153,7 @@ def _dot_products(query: Int8s, rows: Int8s) -> Float32s:
         return np.zeros(0, np.float32)
     try:
         from simsimd import cdist
-    except ImportError:  # no build for this platform: slower, the same products
+    except ImportError:  # no build for this platform: the same products, slower
         return _slow_dot_products(query, rows)
     products = cdist(query[None], rows, metric="dot", out_dtype="float32")
     return np.asarray(products, np.float32).reshape(-1)
@@ -172,7 +172,7 @@ class Vectors(Struct, frozen=True):
     matrix: NDArray[np.floating[Any]]
 
     def cosines(self, query: Float32s | None) -> NDArray[np.float64]:
-        """The cosine of each row with the query, in double precision; rounded, so that equal vectors tie."""
+        """Return the float64 cosine of each row with the query, rounded so that equal vectors tie."""
         if query is None:
             return np.zeros(len(self.ids))
         wide = query.astype(np.float64)
@@ -187,7 +187,7 @@ class Vectors(Struct, frozen=True):
 
 
 class ExactVectors:
-    """The ids and vectors of a small index in double precision, so that a search reads no row."""
+    """The ids and vectors of a small index in double precision, so that a search reads no rows."""
 
     def __init__(self, dimension: int) -> None:
         self._ids: list[str] = []
@@ -212,13 +212,13 @@ class ExactVectors:
         return [self._ids[row] for row in rows.tolist()]
 
     def at(self, rows: NDArray[Any]) -> Vectors:
-        if len(rows) == len(self._ids):  # in ascending order, so they are all
+        if len(rows) == len(self._ids):  # ascending, so these are all rows
             return Vectors(self._ids, self._matrix.values)
         return Vectors(self.ids_at(rows), self._matrix.values[rows])
 
 
 class Float16Vectors(ExactVectors):
-    """The same in a fourth of the memory; each search converts the rows that it compares."""
+    """Like `ExactVectors` in a quarter of the memory; each search converts the rows that it compares."""
 
     def __init__(self, dimension: int) -> None:
         super().__init__(dimension)
@@ -233,9 +233,9 @@ class Float16Vectors(ExactVectors):
 
 
 class VectorCache:
-    """Vectors that recent searches of a large index have read; emptied when it would hold too many.
+    """A cache of vectors that recent searches of a large index have read; cleared when it is full.
 
-    Without it, a user with few rows among many would read the same vectors for every question.
+    Without it, every search of a user with few rows among many would read the same vectors again.
     """
 
     def __init__(self, dimension: int, max_rows: int) -> None:
@@ -249,16 +249,16 @@ class VectorCache:
         return self._matrix.nbytes
 
     def clear(self) -> None:
-        """Drop everything, because rows have ended or were renumbered."""
+        """Drop all vectors, because rows have ended or were renumbered."""
         self._offsets, self._ids = {}, []
         self._matrix.clear()
 
     def has(self, rows: NDArray[Any]) -> bool:
-        """Whether the vectors of all these rows are cached."""
+        """Return whether the vectors of all these rows are cached."""
         return self._offsets.keys() >= set(rows.tolist())
 
     def at(self, rows: NDArray[Any], read: Callable[[NDArray[Any]], Vectors]) -> Vectors:
-        """The vectors of these rows; calls `read` for those that are not cached."""
+        """Return the vectors of these rows; calls `read` for those that are not cached."""
         if len(rows) > self._max_rows:
             return read(rows)
         missing = np.array([row for row in rows.tolist() if row not in self._offsets], rows.dtype)
