@@ -17,7 +17,7 @@ and growth (consistency) without the rest of the log. The right edge of the tree
 signature, so that the next one reads only newer entries.
 
 *Signed tree heads.* A `TreeHead` is the name of the log, the edge of its tree and the end of its chain. Its
-checkpoint (origin, size, root) is signed with an Ed25519 key and appended to a file beside the database
+checkpoint (origin, size, root) is signed with an Ed25519 key and appended to a file next to the database
 (`signer`), and is sent to witnesses if any are configured. `sign` refuses to sign a log whose chain is
 broken.
 

@@ -13,7 +13,7 @@ INSERT INTO journal_version (number) VALUES (0);
 -- name: set_schema_version
 UPDATE journal_version SET number = ?;
 
--- A request that waits already is not added again: two callers may hold the same one at the same moment.
+-- Adds no request that already waits, because two callers may add the same one at the same time.
 -- name: add_proposal
 INSERT INTO proposal (id, tenant, agent, user, state, revision, batch, key, digest, risk, expires_at, body, plan)
 SELECT :id, :tenant, :agent, :user, :state, :revision, :batch, :key, :digest, :risk, :expires_at, :body, :plan
@@ -71,7 +71,7 @@ WHERE tenant = :tenant
   AND position > IFNULL((SELECT position FROM proposal WHERE tenant = :tenant AND id = :after), 0)
 ORDER BY position LIMIT :limit;
 
--- Which ones is settled before their bodies are read: there may be many.
+-- The rows are selected before their bodies are read, because there may be many.
 
 -- name: proposals_by_risk
 SELECT body, plan, state, revision FROM proposal
@@ -208,7 +208,7 @@ INSERT INTO rejected_words (tenant, digest, proposal) VALUES (:tenant, :digest, 
 -- name: accept_words
 DELETE FROM rejected_words WHERE tenant = :tenant AND digest = :digest;
 
--- What a rejected proposal said is gone once it was erased; so is the digest of it.
+-- Digests of rejected words whose proposal was erased are deleted too.
 
 -- name: erase_rejected_words
 DELETE FROM rejected_words WHERE tenant = :tenant

@@ -30,7 +30,7 @@ WHERE tenant = :tenant AND memory = :id AND salt IS NOT NULL
 -- name: salts_of_memory
 SELECT seq, version, salt FROM ledger_salt WHERE tenant = :tenant AND memory = :memory ORDER BY seq, version;
 
--- What is of another type than it was written with is no entry any more.
+-- A column whose type is not the one that was written is read as NULL.
 
 -- name: operations_by_day
 SELECT at / 86400000 AS day, operation, count(*)
@@ -83,7 +83,7 @@ SELECT (SELECT IFNULL(max(seq), 0) FROM ledger) - edge.size,
   (SELECT at FROM ledger WHERE seq = edge.size + 1)
 FROM (SELECT IFNULL(max(size), 0) AS size FROM ledger_edge) AS edge;
 
--- What an erased user leaves behind: rows without content, in which a mark takes the place of the user's id.
+-- Rows without content that remain of an erased user, in which a mark replaces the id of the user.
 
 -- name: has_memories
 SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'version';
@@ -96,7 +96,7 @@ WHERE tenant = :tenant AND id IN (SELECT value FROM json_each(:ids)) AND user IS
 SELECT DISTINCT user FROM register
 WHERE tenant = :tenant AND id IN (SELECT value FROM json_each(:ids)) AND user IS NOT NULL;
 
--- The first is answered by an index where the user still has a live memory of that agent, as mostly.
+-- The first is answered by an index if the user still has a live memory of that agent, the usual case.
 
 -- name: has_live_memories
 SELECT count(*) FROM (
@@ -192,8 +192,8 @@ UPDATE openwop_event SET payload = :payload WHERE run = :run AND sequence = :seq
 -- name: delete_person
 DELETE FROM ledger_person WHERE tenant = :tenant AND user = :user;
 
--- Rows outside of the memories whose digests the ledger holds: all keys of a kind, and the row of one key.
--- What changes without an entry, as when a token was last used, is not among the columns.
+-- Rows other than memories whose digests the ledger holds, by kind. All keys, and the row of one key.
+-- Columns that change without an entry, such as the last use of a token, are left out.
 
 -- name: keys_proposal
 SELECT id FROM proposal;

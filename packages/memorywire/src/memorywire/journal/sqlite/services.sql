@@ -61,7 +61,7 @@ SELECT id, url, secret, tenant, agents, made_at, position, tries, due_at, error,
   (SELECT count(*) FROM dead_letter WHERE dead_letter.webhook = webhook.id), review
 FROM webhook ORDER BY made_at, id;
 
--- Whoever changes the row has the webhook to itself until the lease ends.
+-- The process that changes the row has exclusive use of the webhook until the lease ends.
 
 -- name: lease_webhook
 UPDATE webhook SET due_at = :until WHERE id = :id AND position = :position AND due_at = :due_at;
@@ -81,7 +81,7 @@ DELETE FROM dead_letter WHERE webhook = :id AND seq = :seq;
 -- name: dead_letters
 SELECT seq, at, error FROM dead_letter WHERE webhook = :id ORDER BY seq;
 
--- Proposals are kept in the order they came, so the first that waits has waited longest.
+-- Proposals are stored in order of arrival, so the first waiting one has waited longest.
 
 -- name: waiting_proposals_status
 SELECT count(*), (
@@ -94,8 +94,8 @@ SELECT store, count(*), min(at) FROM debt GROUP BY store ORDER BY store;
 -- name: webhooks_status
 SELECT count(*) FILTER (WHERE tries > 0), (SELECT count(*) FROM dead_letter) FROM webhook;
 
--- Every tenant of whom the ledger says anything about a memory, or of whom something waits or waited for a person:
--- one step of an index each, however many entries.
+-- Every tenant with ledger entries about memories, or with proposals that wait or waited for a person.
+-- Each tenant takes one step in an index, independent of the number of entries.
 
 -- name: tenants
 WITH RECURSIVE remembered (tenant) AS (

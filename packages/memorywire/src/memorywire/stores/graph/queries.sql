@@ -60,7 +60,7 @@ WHERE tenant = :tenant AND agent = :agent AND (:user IS NULL OR user = :user)
   AND target IN (SELECT value FROM json_each(:ids))
 ORDER BY source, kind, target;
 
--- Who shares a name with one of these; a name that many share links nobody.
+-- Memories with a name in common with one of these. Names that are too frequent are ignored.
 -- name: namesakes
 SELECT DISTINCT mine.id, other.id
 FROM graph_name AS mine

@@ -13,7 +13,7 @@ SELECT seq FROM change WHERE tenant = :tenant AND id = :id;
 -- name: change_by_key
 SELECT seq FROM change WHERE tenant = :tenant AND agent = :agent AND key = :key;
 
--- Bound by place, as a row of `rows.py` has its values: to find each by its name takes longer than to write it.
+-- Parameters by position, in the order of a row of `rows.py`, because binding by name takes longer than the write.
 -- name: begin_change
 INSERT INTO change (
   id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts, checksum, first
@@ -32,7 +32,7 @@ UPDATE version SET ended = :seq, reason = :reason, into_id = :into,
   checksum = (checksum | :end) - (checksum & :end)
 WHERE tenant = :tenant AND agent = :agent AND id = :id AND ended IS NULL;
 
--- The live version makes room for the one that follows it, if it is the one that must be there.
+-- Ends the live version before a put replaces it, if it is the expected version.
 -- name: replace_live
 UPDATE version SET ended = :seq, reason = 'replaced', into_id = NULL,
   checksum = (checksum | :end) - (checksum & :end)
@@ -53,7 +53,7 @@ INSERT INTO version (
   content, vector, terms, checksum, vector_checksum, began
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- The first version under an id, unless the id is taken or (for a unique one) the content is there.
+-- The first version of an id, unless the id exists or (for a unique put) the content exists.
 -- name: begin_chain
 INSERT INTO version (
   tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at, expires_at,
@@ -68,7 +68,7 @@ WHERE NOT ? OR NOT EXISTS (
 )
 ON CONFLICT DO NOTHING;
 
--- Where the next change and the next version stand, for many changes at once.
+-- The last sequence of a change and the last position of a version, for a group of changes.
 -- name: heads
 SELECT IFNULL((SELECT max(seq) FROM change), 0), IFNULL((SELECT max(position) FROM version), 0);
 
@@ -89,7 +89,7 @@ INSERT INTO version (
   merged_from, derived_from, content, vector, terms, checksum, vector_checksum
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- Whether another live, unexpired version of exactly this scope says the same.
+-- Whether another live, unexpired version of exactly this scope has the same content.
 -- name: same_contents
 SELECT 1 FROM json_each(:said) AS asked
 CROSS JOIN version INDEXED BY version_digest
@@ -249,8 +249,8 @@ FROM version
 WHERE tenant = :tenant AND agent = :agent AND ended IS NULL
 ORDER BY id;
 
--- How many current versions some users have, and where the last of them stands; nobody counts further than
--- `most`. `own` adds the memories without a user.
+-- The number of current versions of some users, counted up to `most`, and the position of the last one.
+-- `own` adds the memories without a user.
 -- name: extent_of_users
 SELECT count(*), IFNULL(max(position), 0) FROM (
   SELECT position FROM version
@@ -356,7 +356,7 @@ SELECT position, tokens FROM json_each(:positions) AS wanted CROSS JOIN version_
 SELECT position, version.id, vector
 FROM json_each(:positions) AS wanted CROSS JOIN version ON version.position = wanted.value;
 
--- Everything of each version that a checksum or a rule covers, for `doctor`; the columns of checksums.RECORD
+-- All columns of each version that a checksum or a rule covers, for `doctor`. The columns of RECORD
 -- come first.
 -- name: examined_versions
 SELECT tenant, agent, user, id, number, type, standing, confidence, created_at, updated_at, occurred_at,
@@ -368,7 +368,7 @@ FROM version WHERE position > :after ORDER BY position LIMIT :limit;
 SELECT id, tenant, agent, user, operation, at, key, fingerprint, reason, undoes, about, puts, seq, checksum
 FROM change WHERE checksum IS NOT NULL ORDER BY seq;
 
--- Changes whose versions are not where the change says.
+-- Changes whose versions are not at the positions stored in the change.
 -- name: misplaced_versions
 SELECT seq FROM change
 WHERE puts <> (SELECT count(*) FROM version WHERE position >= first AND position < first + puts AND began = seq)
