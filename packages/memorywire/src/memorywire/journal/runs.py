@@ -23,7 +23,7 @@ class RunStatus(StrEnum):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One run. `moments` maps each memory that it is bound to, to the last change before the run.
+    """One run. `moments` maps each bound memory to the last change before the run began.
 
     `variables` is its result, with memories by name, never in full. A replay has a `parent`.
     """

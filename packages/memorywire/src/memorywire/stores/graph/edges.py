@@ -43,7 +43,7 @@ def is_current(db: apsw.Connection) -> bool:
 
 
 def catch_up(db: apsw.Connection) -> None:
-    """Add the edges of all commits since the last call, of any process, in the caller's transaction."""
+    """Update the edges for all new commits of any process, inside a transaction of the caller."""
     start, head = _read_seen(db), _read_head(db)
     if start == head:
         return

@@ -81,7 +81,7 @@ class GraphStore(SqliteStore):
         return await self.file.read(read)
 
     async def _catch_up(self) -> None:
-        """Add edges for the writes of processes that opened the file as plain SQLite."""
+        """Update the edges for the writes of processes that opened the file as plain SQLite."""
         if not self.file.read_only and not await self.file.read(is_current):
             await self.file.write(catch_up)
 
