@@ -1,4 +1,4 @@
-"""The one place where rooms are joined: settings in, working tools out."""
+"""Composition root: builds a working container from settings."""
 
 from memorywire.app.backends import Backends, Rules, rules_from
 from memorywire.app.container import Container, open_container

@@ -44,7 +44,7 @@ class WorkStatus(Protocol):
 
 
 class BackgroundWork(Protocol):
-    """What a consolidator does by itself while a process runs, and how that goes."""
+    """The background work of a consolidator in a running process, and its status."""
 
     settings: ConsolidationSettings
 
@@ -59,7 +59,7 @@ class BackgroundWork(Protocol):
 
 
 class Consolidator(Protocol):
-    """What an entry point of the group names."""
+    """The interface of an object that an entry point of the group provides."""
 
     async def dream(
         self,
@@ -73,7 +73,7 @@ class Consolidator(Protocol):
         """Consolidate the memories of the scope, once; without `probes` the latest recalls are the probes."""
 
     async def load_rules(self, scope: Scope, context: Context) -> SessionRules:
-        """Return what the next session is to know, to do and never to do."""
+        """Return the rules of the next session: what to know, what to do and what never to do."""
 
     async def load_run(self, scope: Scope, run: str, context: Context) -> dict[str, Json]:
         """Return a run, its steps, and each version that it began or ended. Raises NotFound."""
@@ -81,7 +81,7 @@ class Consolidator(Protocol):
     async def promote(
         self, scope: Scope, context: Context, settings: ConsolidationSettings, *, dry_run: bool = False
     ) -> Promotion:
-        """Make long-term what short-term memory has worth keeping, and archive what is cold there, once."""
+        """Promote useful short-term memories to long-term ones, and archive unused ones, once."""
 
     def background(
         self, container: Container, settings: ConsolidationSettings, scope: Scope | None = None
@@ -103,14 +103,14 @@ async def consolidate(scope: Scope, container: Container, *, dry_run: bool = Fal
 async def promote(
     scope: Scope, container: Container, *, window: int | None = None, dry_run: bool = False
 ) -> Promotion:
-    """Look through the short-term memories of the scope once, for a person; raises Refused for an agent."""
+    """Promote or archive the short-term memories of the scope once; raises Refused for an agent."""
     context = await _open_scope(scope, container, dry_run=dry_run)
     settings = with_window(container.consolidation, window)
     return await find_consolidator(settings.consolidator).promote(scope, context, settings, dry_run=dry_run)
 
 
 def with_window(settings: ConsolidationSettings, window: int | None) -> ConsolidationSettings:
-    """Return the settings with a window: this one, else their own, else the usual one."""
+    """Return the settings with a window: the given one, else that of the settings, else the default."""
     if window is not None and (type(window) is not int or not 0 <= window <= WINDOW_MAX):
         fix = f"give a number from 0 to {WINDOW_MAX}; 0: only memories with the tag short-term"
         raise InvalidRequest("window must be a number of memories", field="window", fix=fix)
@@ -120,7 +120,7 @@ def with_window(settings: ConsolidationSettings, window: int | None) -> Consolid
 async def start(
     scope: Scope, container: Container, *, every: float, window: int | None
 ) -> tuple[BackgroundWork, AbstractAsyncContextManager[None]]:
-    """Begin the background work for a scope: its status, and what ends it when it is left."""
+    """Start the background work for a scope; return it, and the entered context whose exit ends it."""
     await _open_scope(scope, container, dry_run=False)
     if isinstance(every, bool) or not isinstance(every, int | float) or not SHORTEST <= every <= LONGEST:
         fix = f"give seconds, from {SHORTEST} to {LONGEST}"

@@ -1,4 +1,4 @@
-"""Opening: stores, an embedder and a journal by URL, joined into the tools every operation works with."""
+"""Opens stores, an embedder and a journal by URL, and builds the container that all operations use."""
 
 import asyncio
 from collections import Counter
@@ -52,9 +52,9 @@ _SHARE = 0.75
 async def open_several(
     stores: Sequence[str | Store], several: Several, *, space: Space, clock: Clock
 ) -> Router:
-    """A router over what the URLs name. A store that cannot be reached now is opened when it can be.
+    """Return a router over these stores. A store that is unreachable now is opened once it can be reached.
 
-    The primary comes first: it decides, and it is read first.
+    The primary is the first replica: it decides the outcome of writes, and it is read first.
     """
     route = several.route
     if isinstance(route, LearnedRoute) and route.space not in ("", str(space)):
@@ -63,7 +63,7 @@ async def open_several(
         raise InvalidRequest(detail, field="router", fix=fix)
     given = [split_name(store)[1] if isinstance(store, str) else store.name for store in stores]
     for name, times in Counter(name for name in given if name is not None).items():
-        if times > 1:  # their receipts and pending changes could not be told apart
+        if times > 1:  # receipts and pending changes identify a store by its name
             fix = "name them apart: URL#name, or with_name(store, name)"
             raise InvalidRequest(f"two stores have the name {name}", field="store", fix=fix)
     once = {_backend(store, place): store for place, store in reversed(list(enumerate(stores)))}
@@ -96,7 +96,7 @@ async def _mount(store: str | Store, backend: str, space: Space) -> Mount:
 
 
 def _find_anchor(mounts: Sequence[Mount]) -> Mount | None:
-    """The first embedded store; one in memory only if all of them are."""
+    """Return the first SQLite store on disk; one in memory only if no store is durable."""
     sqlite_mounts = [mount for mount in mounts if isinstance(mount.store, SqliteStore)]
     lasting = [mount for mount in sqlite_mounts if Feature.DURABLE in mount.store.features]
     forgetful = not any(Feature.DURABLE in mount.store.features for mount in mounts)
@@ -104,7 +104,7 @@ def _find_anchor(mounts: Sequence[Mount]) -> Mount | None:
 
 
 def _guard_mount(mount: Mount, several: Several, clock: Clock) -> Mount:
-    """A store that may be far away: asked again when slow, given up in time, left alone after failures."""
+    """Wrap a store that may be remote: hedged reads, timeouts, and a circuit breaker after failures."""
     store = mount.store
     if mount.name in several.seals:
         store = with_seal(store, several.seals[mount.name].encode())
@@ -114,14 +114,14 @@ def _guard_mount(mount: Mount, several: Several, clock: Clock) -> Mount:
     return replace(mount, store=with_breaker(patient, clock=clock))
 
 
-_ROOM = 256 * 1024  # free bytes; one change writes some dozens of pages to the log
+_ROOM = 256 * 1024  # free bytes; one change writes a few dozen pages to the log
 
 
 class Container(Struct, frozen=True, kw_only=True):
     """The open stores, embedder, journal and engine; the caller that opens a container closes it.
 
-    `reader` reads conversations for facts, `repaying` works while a store may be owed changes, `usage` counts
-    what is kept under keys; `hosting` is set when a server mounts the OpenWOP host.
+    `reader` extracts facts from conversations, `repaying` is the task that redelivers pending changes, and
+    `usage` counts key-value entries; `hosting` is set when a server mounts the OpenWOP host.
     """
 
     context: Context
@@ -139,7 +139,7 @@ class Container(Struct, frozen=True, kw_only=True):
         return self._describe(self.context.store, self.context.names)
 
     async def capabilities_of(self, scope: Scope) -> Capabilities:
-        """What it can do for an agent, whose memories may be in a backend."""
+        """Return the capabilities for one agent, whose memories may be in a backend."""
         store = (await self.context.serving(scope)).store
         names = self.context.names if store is self.context.store else (store.name,)
         return self._describe(store, names)
@@ -162,13 +162,13 @@ class Container(Struct, frozen=True, kw_only=True):
         )
 
     def hurry(self) -> None:
-        """Wait for other processes that hold the file a second at most from now on: the process ends."""
+        """Wait at most a second for file locks of other processes from now on, because this process ends."""
         if self.journal is not None:
             self.journal.backend.hurry()
 
     @property
     def writable(self) -> bool:
-        """Whether the journal's file can be written, also if that has changed since it was opened."""
+        """Whether the journal's file can be written now; this may have changed since it was opened."""
         return self.journal is None or self.journal.backend.writable
 
     @property
@@ -180,7 +180,7 @@ class Container(Struct, frozen=True, kw_only=True):
         return folder is None or disk_usage(folder).free >= _ROOM
 
     def as_caller(self, caller: str, principal: str | None = None) -> Context:
-        """The tools, used in the name of this caller; `principal` is the credential behind it, if another."""
+        """Return the context with this caller; `principal` is the credential, if it has another name."""
         governance = self.context.governance
         if governance is None:
             return self.context
@@ -213,10 +213,10 @@ async def open_container(
     reading: Reading | None = None,
     backends: Rules | None = None,
 ) -> Container:
-    """Open what the URLs name; a store or embedder object is taken as it is.
+    """Open the stores and the embedder by URL; a store or embedder object is used as it is.
 
-    `floor` is what `min_relevance: auto` means, and `match` from where on the verdict says so, when they were
-    fitted to the data. With `backends`, agents that are bound to a definition have their memories there.
+    `floor` is the value of `min_relevance: auto`, `match` the relevance from which the verdict is `match`,
+    if they were fitted to the data. With `backends`, a bound agent has its memories in its backend.
     """
     watched = governance or Governance()
     together = several or Several()
@@ -281,7 +281,7 @@ async def _add_governance(
     if journal.backend.shares(context.store):
         return container
     if isinstance(context.store, SupportsReplicas):
-        await mark_lagging(context.store, governed)  # one that hangs must not keep the others waiting
+        await mark_lagging(context.store, governed)  # a store that hangs must not delay the others
     else:
         await redeliver(governed)
     repaying = asyncio.create_task(keep_redelivering(governed))
@@ -294,7 +294,7 @@ def _open_reader(reading: Reading, context: Context, journal: Journal | None) ->
 
 
 def load_policy(name: str) -> Policy:
-    """A shipped profile by its name, or a file of one's own."""
+    """Load a shipped profile by its name, or a policy file by its path. Raises InvalidRequest."""
     if name in set(Profile):
         return policy_from_toml({"profile": name})
     try:

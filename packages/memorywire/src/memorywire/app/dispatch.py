@@ -1,4 +1,4 @@
-"""The one way in: every transport hands over an operation and a payload, and gets an answer."""
+"""The entry point of every transport: takes an operation and a payload, and returns an answer."""
 
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 async def dispatch(
     operation: str, payload: Mapping[str, Json], container: Container, *, tenant: str
 ) -> "Answer | Overseen | Capabilities":
-    """Validate, decode, perform; every problem is a MemorywireError."""
+    """Validate, decode and perform a request. Every error that it raises is a MemorywireError."""
     definition = OPERATIONS.get(operation)
     if definition is None or definition.oversight or definition.request is None:
         validate.check(operation, payload)
@@ -52,7 +52,7 @@ async def dispatch(
         return await _find_capabilities(payload, container, tenant)
     context = replace(container.context, operation=operation)
     if definition is not None and definition.oversight:
-        from memorywire.pipeline.oversee import oversee  # agents never need it, so they do not wait for it
+        from memorywire.pipeline.oversee import oversee  # slow to import, and agents never use it
 
         return await oversee(decode_oversight(operation, payload, tenant=tenant), context)
     request = decode(operation, payload, tenant=tenant)
@@ -70,12 +70,12 @@ async def _find_capabilities(payload: Mapping[str, Json], container: Container, 
 
 
 def perform(request: Request, context: Context) -> Awaitable[Answer]:
-    """Begin any request, in the store of the context; await the result."""
+    """Start a request against the store of the context, and return the awaitable answer."""
     match request:
         case Remember():
             return remember(request, context)
         case Recall():
-            from memorywire.pipeline.recall import recall  # a process that only writes needs no ranker
+            from memorywire.pipeline.recall import recall  # processes that only write need no ranker
 
             return recall(request, context)
         case Forget():
@@ -102,7 +102,7 @@ _Rarer: TypeAlias = BuildContext | ReadProfile | Share | Unshare | Shares
 
 
 async def _perform_rarer(request: _Rarer, context: Context) -> Answer:
-    """What is loaded when it is first asked for, as is a recall."""
+    """Perform a request whose module is imported on first use, because few processes need it."""
     if isinstance(request, ReadProfile):
         from memorywire.pipeline.prompt_context.profile import read_profile
 

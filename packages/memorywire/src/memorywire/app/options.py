@@ -1,4 +1,4 @@
-"""How a memory is opened: several stores, governance, and who reads conversations."""
+"""Options of opening a memory: several stores, governance, and the extractor of facts."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -16,11 +16,11 @@ from memorywire.stores.router import DEADLINE, WRITE_DEADLINE, Route
 
 
 class Several(Struct, frozen=True, kw_only=True):
-    """How several stores work together.
+    """Options of a router over several stores.
 
-    `deadline` is in seconds, for a recall, and `writing` for a write. A read that takes longer than `hedge`
-    seconds is asked again. `seals` are keys by store name: what such a store returns must carry our seal.
-    With a `route` a recall asks the stores of one kind, and not all of them.
+    `deadline` limits a recall and `writing` a write, in seconds. A read that takes longer than `hedge`
+    seconds is sent again. `seals` are keys by store name: records from such a store must have a valid seal.
+    With a `route` a recall queries the stores of one kind, not all of them.
     """
 
     routing: Routing = field(default_factory=Routing)
@@ -32,14 +32,13 @@ class Several(Struct, frozen=True, kw_only=True):
 
 
 class Governance(Confidential, frozen=True, kw_only=True):
-    """How changes are governed; switched off, nothing is judged, redacted or written down.
+    """Options of governance; if it is off, nothing is judged, redacted or written to the ledger.
 
-    `policy` is a shipped profile or the path of a TOML file. `journal` is a URL, for stores that cannot keep
-    a journal beside their memories; `fallback` is the one for durable stores when none is named. `secrets`
-    are values by label that must never be kept; with `redact_personal`, neither is personal data. `caller` is
-    the caller, unless the server knows a more precise one. `console` is the address of the pages where people
-    decide.
-    Each checkpoint of the ledger goes to the `witnesses`. The `reviewers` are asked about each held change.
+    `policy` is a shipped profile or the path of a TOML file. `journal` is its URL, for stores that cannot
+    contain a journal; `fallback` is used for durable stores if it is None. `secrets` are values by label
+    that must never be stored; with `redact_personal`, personal data is not stored either. `caller` is the
+    default caller, which a server replaces by a more precise one. `console` is the URL of the review pages.
+    Each checkpoint of the ledger is sent to the `witnesses`. Each held change is sent to the `reviewers`.
     """
 
     HIDDEN: ClassVar = frozenset({"secrets"})
@@ -57,9 +56,9 @@ class Governance(Confidential, frozen=True, kw_only=True):
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """Who reads conversations for facts: `auto`, `builtin`, `off`, or an endpoint with its key.
+    """The extractor of facts from conversations: `auto`, `builtin`, `off`, or an endpoint with its key.
 
-    An extractor that costs something is asked so often a day at most.
+    An extractor that costs money is called at most `calls_a_day` times a day.
     """
 
     extractor: str = DEFAULT_EXTRACTOR

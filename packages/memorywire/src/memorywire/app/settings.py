@@ -1,4 +1,4 @@
-"""Where things are and who is asking: the environment before a TOML file before the defaults."""
+"""The settings: environment variables take precedence over a TOML file, and the file over the defaults."""
 
 import math
 import re
@@ -60,7 +60,7 @@ WANTED: Mapping[str, str] = {
 
 
 class _Table:
-    """A table of the settings file; `expected` says what each key takes."""
+    """A table of the settings file; `expected` describes the valid values of each key, for errors."""
 
     def __init__(self, name: str, values: Mapping[str, Json], expected: Mapping[str, str]) -> None:
         for key in sorted(set(values) - set(expected)):
@@ -84,7 +84,7 @@ class _Table:
 
 
 def parse_consolidation(values: Mapping[str, Json], env: Mapping[str, str]) -> ConsolidationSettings:
-    """What the table says; MEMORYWIRE_DREAM_MODEL and MEMORYWIRE_DREAM_KEY come from the environment."""
+    """Parse the table; MEMORYWIRE_DREAM_MODEL and MEMORYWIRE_DREAM_KEY are read from the environment."""
     table, usual = _Table("dream", values, WANTED), ConsolidationSettings()
     retention, limits = usual.retention, usual.limits
     duration, amount = _in_range(_ABOVE_ZERO, 86_400), _in_range(0, _MOST)
@@ -115,12 +115,12 @@ def parse_consolidation(values: Mapping[str, Json], env: Mapping[str, str]) -> C
 
 
 def by_kind(usual: Mapping[MemoryType, int], overrides: Mapping[MemoryType, int]) -> dict[MemoryType, int]:
-    """The usual numbers with those that were said; 0 takes a kind out."""
+    """Return the default numbers, replaced by the overrides; 0 removes a kind."""
     return {kind: number for kind, number in {**usual, **overrides}.items() if number}
 
 
 def moment_of_day(value: Json) -> int | None:
-    """`03:00` as minutes after midnight."""
+    """Return a time such as `03:00` as minutes after midnight; None for any other value."""
     match = _MOMENT.fullmatch(value) if isinstance(value, str) else None
     return None if match is None else 60 * int(match[1]) + int(match[2])
 
@@ -134,7 +134,7 @@ _MOST = 10**9 - 1
 
 
 def _in_range(least: float, most: float) -> Callable[[Json], float | None]:
-    """A parser of numbers in this range; it answers None for anything else, as the others do."""
+    """Return a parser of numbers in this range; like all parsers here, it returns None if invalid."""
 
     def parse(value: Json) -> float | None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -159,7 +159,7 @@ def _counts(value: Json) -> dict[MemoryType, int] | None:
 
 
 def _tags(value: Json) -> frozenset[str] | None:
-    """The tags, of which `pinned` is always one."""
+    """Parse a list of tags; `pinned` is always added."""
     if not isinstance(value, list) or not all(isinstance(tag, str) and tag for tag in value):
         return None
     return frozenset({PIN, *value})
@@ -183,7 +183,7 @@ KEYS = tuple(_WANTED)
 
 
 def several_from(values: Mapping[str, Json], env: Mapping[str, str]) -> Several:
-    """What the table says. `seals` names, for each store, the variable that holds its key."""
+    """Parse the router table. `seals` maps each store to the environment variable that holds its key."""
     table, seconds = _Table("router", values, _WANTED), _in_range(_ABOVE_ZERO, _LONGEST)
     seals: dict[str, str] = table.read("seals", {}, _texts)
     for store, variable in seals.items():
@@ -207,7 +207,7 @@ def several_from(values: Mapping[str, Json], env: Mapping[str, str]) -> Several:
 
 
 def _read_route(table: "_Table") -> Route | None:
-    """How a recall chooses the stores it asks; None for all of them."""
+    """Return the route, which selects the stores that a recall queries; None for all of them."""
     read = table.read("read", "fusion", lambda name: name if name in READS else None)
     path: str | None = table.read("routes", None, _text)
     if (read == "learned") is not (path is not None):
@@ -281,7 +281,7 @@ _NUMBERS = frozenset({"floor", "match", "extractor_calls"})
 
 
 class Settings(Confidential, frozen=True, kw_only=True):
-    """Everything a memory needs to be opened; `sources` says what was read to know it."""
+    """All settings of a memory; `sources` lists the file and the variables that they were read from."""
 
     HIDDEN: ClassVar = frozenset({"stores", "embedder_key", "secrets", "extractor_key"})
 
@@ -311,17 +311,17 @@ class Settings(Confidential, frozen=True, kw_only=True):
 
     @property
     def redact_personal(self) -> bool:
-        """Whether personal data is taken out of what is remembered."""
+        """Whether personal data is redacted from new memories."""
         return self.personal_data == REDACT
 
     @property
     def reading(self) -> Reading:
-        """Who reads conversations for facts."""
+        """The extractor settings."""
         return Reading(extractor=self.extractor, key=self.extractor_key, calls_a_day=self.extractor_calls)
 
     @property
     def opening(self) -> dict[str, Any]:
-        """What a `Memory` is opened with under these settings."""
+        """The arguments with which to open a `Memory`."""
         return {
             "agent_id": self.agent,
             "stores": self.stores,
@@ -346,14 +346,14 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
 
     The file is `config`, else MEMORYWIRE_CONFIG, else `memorywire.toml` in the home folder when
     there is one. The keys of endpoints are read from the environment only, and `secrets` names
-    the variables whose values must never be kept: a secret has no place in a file that people copy around.
-    A URL in the file may hold `${NAME}`, which stands for the value of that variable.
+    the variables whose values must never be stored: a secret must not be in a file that people copy.
+    A URL in the file may contain `${NAME}`, which is replaced by the value of that variable.
     """
     home = data_home(env)
     named = config or (Path(env["MEMORYWIRE_CONFIG"]) if "MEMORYWIRE_CONFIG" in env else None)
     path = named or home / CONFIG_NAME
     document = _read_toml(path) if named or path.is_file() else {}
-    for name in document.keys() & set(_URLS):  # which may name variables of the environment
+    for name in document.keys() & set(_URLS):  # it may contain `${NAME}`
         value = document[name]
         urls = [expand_variables(url, env, field=name) for url in _as_list(value)]
         document[name] = urls if isinstance(value, list) else urls[0]
@@ -393,7 +393,7 @@ def load_settings(*, env: Mapping[str, str], config: Path | None = None) -> Sett
 
 
 def misspelt(env: Mapping[str, str]) -> dict[str, str]:
-    """Unused variables, each with the setting that it resembles."""
+    """Return the unused variables, each with the name of the setting that it resembles."""
     from difflib import get_close_matches
 
     keys = [*(key.upper() for key in _KEYS), *_ELSEWHERE]
@@ -408,7 +408,7 @@ def misspelt(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def data_home(env: Mapping[str, str]) -> Path:
-    """MEMORYWIRE_HOME, else the platform's folder for a user's data."""
+    """Return MEMORYWIRE_HOME, else the platform's folder for user data."""
     if env.get("MEMORYWIRE_HOME"):
         return Path(env["MEMORYWIRE_HOME"]).expanduser()
     import platformdirs
@@ -417,15 +417,15 @@ def data_home(env: Mapping[str, str]) -> Path:
 
 
 def default_store(env: Mapping[str, str]) -> str:
-    """The URL of the embedded store that is used when none is named."""
+    """Return the URL of the embedded store that is used when none is configured."""
     return f"sqlite://{url_path(data_home(env) / 'memory.db')}"
 
 
 def default_journal(env: Mapping[str, str], stores: Sequence[str | Store]) -> str:
-    """Where the journal is kept when the memories live in stores that cannot keep it beside them.
+    """Return the URL of the journal for stores that cannot contain it.
 
-    Each place has its own: what waits for one must not be written into another. Where there is the one that
-    all of them shared before, it stays in use, because it may hold what is owed.
+    Each store has its own journal, so that its pending changes are not written to another store. If the
+    journal that all stores shared in older releases exists, it is used: it may have pending changes.
     """
     home = data_home(env)
     shared = home / "journal.db"
@@ -434,7 +434,7 @@ def default_journal(env: Mapping[str, str], stores: Sequence[str | Store]) -> st
 
 
 def _mark(store: str | Store) -> str:
-    """A file's name for the place of a store: its kind, and a digest of where it is."""
+    """Return a file name for a store: its kind, and a digest of its address."""
     if not isinstance(store, str):
         return quote(store.name, safe="")
     parts = urlsplit(split_name(store)[0])
@@ -444,7 +444,7 @@ def _mark(store: str | Store) -> str:
 
 
 def _split_list(value: str | Sequence[str]) -> tuple[str, ...]:
-    """Several values: a list, or one text with commas between."""
+    """Split a comma-separated string, or return the values of a list; without empty ones."""
     several = value.split(",") if isinstance(value, str) else value
     return tuple(one.strip() for one in several if one.strip())
 
@@ -476,13 +476,13 @@ def _read_toml(path: Path) -> dict[str, Json]:
 
 
 def literal_secrets(path: Path) -> list[str]:
-    """The keys of a settings file whose URL holds a password, token or key in clear."""
+    """Return the keys of a settings file whose URL contains a password, token or key in plain text."""
     document = _read_toml(path)
     return [name for name in _URLS if any(map(find_literal_secret, _as_list(document.get(name, []))))]
 
 
 def _share(values: Mapping[str, Json], name: str) -> float | None:
-    """A number from 0 to 1, from a file or as text from the environment, if it was given."""
+    """Return a number from 0 to 1, from the file or as text from the environment; None if it is not set."""
     if name not in values:
         return None
     value = values[name]
@@ -496,7 +496,7 @@ def _share(values: Mapping[str, Json], name: str) -> float | None:
 
 
 def _parse_calls(value: Json) -> int:
-    """A number of calls, from a file or as text from the environment."""
+    """Parse a number of calls, from the file or as text from the environment."""
     text = str(value)
     if isinstance(value, bool) or not (text.isascii() and text.isdigit() and len(text) < _DIGITS):
         raise InvalidRequest(f"extractor_calls is {value!r}, not a number of calls", field="extractor_calls")

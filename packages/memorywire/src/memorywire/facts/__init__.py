@@ -1,7 +1,7 @@
-"""Reads sentences for facts: what kind of fact a memory is, and what a person said about themselves.
+"""Extracts facts from sentences: the kind of a memory, and a person's statements about themselves.
 
-What a person said is read by `facts.reader`, and what is taken back by `facts.retractions`. Both are imported
-where they are first needed: their grammar takes longer to load than most commands take to run.
+`facts.reader` reads statements, and `facts.retractions` reads retractions. Both are imported on first use,
+because compiling their grammar takes longer than most commands run.
 """
 
 from memorywire.facts.kinds import label_text

@@ -1,8 +1,8 @@
-"""Takes a clause apart: who it is about, what its verb says, and the words behind the verb.
+"""Parses a clause into its subject, its verb with tense and negation, and the words after the verb.
 
 A clause is read from left to right: the subject, then auxiliaries, negations and adverbs, then the main
-verb. A clause that does not begin with a subject and a known verb is not parsed, and says nothing to the
-reader.
+verb. A clause that does not begin with a subject and a known verb is not parsed, and the reader ignores
+it.
 """
 
 import re
@@ -130,7 +130,7 @@ class Voice(Enum):
 
 
 class Who(Enum):
-    """What a subject is: the speaker, the speaker and others, another person, or a thing."""
+    """The kind of a subject: the speaker, the speaker and others, another person, or a thing."""
 
     USER = "user"
     GROUP = "group"
@@ -139,7 +139,7 @@ class Who(Enum):
 
 
 class Subject(NamedTuple):
-    """The subject of a clause: its words, its head noun, and the name or relation it stands for."""
+    """The subject of a clause: its kind, its words, and its head noun, name or relation."""
 
     who: Who
     text: str
@@ -148,7 +148,7 @@ class Subject(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A clause in parts; `verb_at` is the start of the verb group, `rest_at` of the words behind it."""
+    """A parsed clause; in `words`, the verb group begins at `verb_at` and the words after it at `rest_at`."""
 
     subject: Subject
     lemma: str
@@ -167,7 +167,7 @@ class Clause(NamedTuple):
 
 @cache
 def verb_forms() -> dict[str, tuple[str, Form]]:
-    """Every form of every verb that the reader knows, with its lemma."""
+    """Return every form of the known verbs, with its lemma and kind."""
     forms: dict[str, tuple[str, Form]] = {}
     for lemma in _LEMMAS:
         past = _IRREGULAR.get(lemma, _past(lemma)).split()
@@ -181,7 +181,7 @@ def verb_forms() -> dict[str, tuple[str, Form]]:
 
 
 def singular(verb: str) -> str:
-    """The form of a verb with he, she or it."""
+    """Return the third person singular of a verb."""
     if verb in ("have", "be", "do", "go"):
         return {"have": "has", "be": "is", "do": "does", "go": "goes"}[verb]
     if verb.endswith(("s", "x", "z", "ch", "sh")):
@@ -204,14 +204,14 @@ def _ing(verb: str) -> str:
 
 
 def expand(text: str) -> str:
-    """The text with short forms written out: `I'm` as `I am`, `can't` as `can not`."""
+    """Write contractions out: `I'm` as `I am`, `can't` as `can not`."""
     if "’" in text:
         text = text.replace("’", "'")
     return _SHORT.sub(_write_out, text).replace(" is got ", " has got ")
 
 
 def guess_form(word: str) -> tuple[str, Form] | None:
-    """The lemma and the form of a verb: by the list, else by its ending."""
+    """Return the lemma and the form of a verb, from the known forms, else guessed by its ending."""
     known = verb_forms().get(word)
     if known is not None or not word.isalpha() or word in _NO_VERBS:
         return known
@@ -241,7 +241,7 @@ def _write_out(match: re.Match[str]) -> str:
 
 
 def bare(word: str) -> str:
-    """A word in lower case without the marks around it."""
+    """Return a word in lower case without the punctuation around it."""
     return word.strip(".,;:!?\"'()`*").lower()
 
 
@@ -252,17 +252,17 @@ _APPOSED = re.compile(
 
 
 def join_apposition(text: str) -> str:
-    """`Anna, my sister, lives in Graz` as `My sister Anna lives in Graz`."""
+    """Rewrite `Anna, my sister, lives in Graz` as `My sister Anna lives in Graz`."""
     return _APPOSED.sub(_name_relation, text) if "," in text else text
 
 
 def _name_relation(match: re.Match[str]) -> str:
-    """`Anna, my sister,` as `My sister Anna`."""
+    """Rewrite `Anna, my sister,` as `My sister Anna`."""
     return f"My {match['kin'] or match['kin2']} {match['name'] or match['name2']} "
 
 
 def parse(text: str) -> Clause | None:
-    """The parts of a clause whose short forms are written out; None if it is not built like a statement."""
+    """Parse a clause without contractions; None if it does not have the form of a statement."""
     words = join_apposition(text).split()
     if len(words) < 2:
         return None
@@ -297,7 +297,7 @@ def _find_subject(words: list[str]) -> tuple[Subject, int] | None:
 
 
 def _find_verb(words: list[str]) -> int | None:
-    """Where the verb group of a noun phrase begins; a short `'s` is written out on the way."""
+    """Return the index of the verb group after a noun phrase; writes a contracted `'s` out in `words`."""
     forms = verb_forms()
     for at in range(min(len(words), _NP_MAX)):
         word = words[at].lower()
@@ -321,7 +321,7 @@ def _find_verb(words: list[str]) -> int | None:
 
 
 def _is_short_is(words: list[str], at: int) -> bool:
-    """Whether `'s` is short for is or has, and not a genitive."""
+    """Whether `'s` is a contraction of is or has, and not a genitive."""
     following = words[at + 1 : at + 5]
     if not following or words[at].lower() == "user's":
         return False
@@ -355,7 +355,7 @@ def _name_subject(words: list[str], end: int) -> Subject:
 
 
 def _find_head(phrase: list[str]) -> str:
-    """The noun that a noun phrase is about: the last one before a preposition or a name."""
+    """Return the head of a noun phrase: the last noun before a preposition or a name."""
     stop = next((at for at, word in enumerate(phrase) if at and word.lower() in LINKS), len(phrase))
     for at in range(stop - 1, -1, -1):
         word = bare(phrase[at])
@@ -375,7 +375,7 @@ def _is_name(phrase: list[str]) -> bool:
 
 
 class _Group:
-    """What the words between subject and main verb have said so far."""
+    """The auxiliaries, negations and adverbs between the subject and the main verb, as read so far."""
 
     def __init__(self) -> None:
         self.has_be = self.has_have = self.is_past = self.negative = self.has_do = False
@@ -383,7 +383,7 @@ class _Group:
         self.adverbs: set[str] = set()
 
     def take(self, word: str, following: str) -> bool:
-        """Note an auxiliary, negation or adverb; False for the main verb."""
+        """Record an auxiliary, negation or adverb; return False for the main verb."""
         if word in _BE:
             self.has_be, self.is_past = True, self.is_past or word in _PAST_BE
         elif word in ("have", "has", "had") and not (self.has_have or self.has_do or self.modal):
@@ -404,7 +404,7 @@ class _Group:
         return True
 
     def find_form(self, word: str, *, is_free: bool) -> tuple[str, Form] | None:
-        """The lemma and the form of the main verb; a verb that is in no list is guessed where one must be."""
+        """Return the lemma and form of the main verb; guess an unknown one where a verb must follow."""
         known = verb_forms().get(word)
         if known is not None or not (is_free or self.has_be or self.has_have):
             return known

@@ -1,4 +1,4 @@
-"""The last day that a text names."""
+"""Finds the last day that a text names."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ _DATE = re.compile(
 
 
 def find_end(text: str, at: int) -> int | None:
-    """The end of the last day that the text names, as seen from the moment `at`; None without a date."""
+    """Return the end of the last day that the text names, relative to the moment `at`; None without one."""
     ends = [end for match in _DATE.finditer(text) if (end := _read_date(match, at)) is not None]
     return max(ends, default=None)
 

@@ -1,4 +1,4 @@
-"""Whether a conversation bears out a fact that a model proposes."""
+"""Checks whether a conversation supports a fact that a model extracted from it."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _NEGATION = re.compile(r"\b(?:not|never|no|none|neither|nor|without|cannot)\b|n[
 
 
 class _Bearing(Enum):
-    """What a sentence is good for: it says that something is so, or that it is not so, or neither."""
+    """Whether a sentence asserts something, denies something, or does neither."""
 
     SAYS = "says"
     DENIES = "denies"
@@ -36,24 +36,24 @@ class _Sentence(Struct, frozen=True):
 
 
 class Evidence:
-    """The sentences of a conversation, in order, with what each is good for."""
+    """The sentences of a conversation in order, classified as assertions, denials or neither."""
 
     def __init__(self) -> None:
         self._sentences: list[_Sentence] = []
         self._retractions: list[tuple[int, str]] = []
 
     def add(self, content: str) -> None:
-        """Read one turn."""
+        """Add the sentences and the retractions of one turn."""
         self._sentences += _read_sentences(content)
         targets = [one.text for one in read_turn(content) if one.act is Act.RETRACT]
         self._retractions += [(len(self._sentences), target) for target in targets]
 
     def supports(self, fact: str) -> bool:
-        """Whether the fact may come from these turns.
+        """Whether these turns support the fact.
 
-        It may not if a person takes it back or denies it, or if it is nearest to a question, a quotation, a
-        hypothesis or a joke. Words that are in no sentence do not count against it: the model may have
-        translated them.
+        They do not if a person retracts or denies it, or if the most similar sentence is a question, a
+        quotation, a hypothesis or a joke. Words that are in no sentence do not count against the fact,
+        because the model may have translated them.
         """
         words = find_key_words(fact)
         if any(is_about(fact, target) for place, target in self._retractions if not self._said(words, place)):
@@ -68,7 +68,7 @@ class Evidence:
         return False
 
     def _said(self, words: frozenset[str], place: int) -> bool:
-        """Whether a sentence from this place on says so again."""
+        """Whether a sentence from this index on asserts these words again."""
         later = self._sentences[place:]
         return any(one.bearing is _Bearing.SAYS and words and words <= one.words for one in later)
 

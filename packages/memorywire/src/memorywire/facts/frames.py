@@ -1,6 +1,6 @@
-"""What a clause states: what somebody or something is, what its label says, or what any clause may state.
+"""Reads the fact that a clause states: by the frames of `be`, by its label, else by `facts.general`.
 
-Passing states (tired, waiting, an error) are of no class that lasts, so that they state nothing.
+Temporary states (tired, waiting, an error) are in no class of permanent ones, so they are not facts.
 """
 
 import re
@@ -18,7 +18,7 @@ _FOR_HOURS = re.compile(r"\b(?:for hours|all day|every day|forever|for days)\b")
 
 
 def read_clause(clause: Clause) -> Reading | None:
-    """What the clause states, if it is a fact that lasts."""
+    """Return the permanent fact that the clause states; None if it states none."""
     rest = clause.rest
     if clause.modal == "could" and not clause.negative and _FOR_HOURS.search(rest):
         return Reading(Kind.PREFERENCE, "likes", phrase(_FOR_HOURS.split(rest)[0].removeprefix("to ")))
@@ -34,7 +34,7 @@ def read_clause(clause: Clause) -> Reading | None:
     words = [bare(word) for word in clause.words[clause.rest_at : clause.rest_at + 14]]
     if not words:
         return read_bare(clause)
-    if words[0] == "their":  # a fact that was told in the third person already
+    if words[0] == "their":  # a fact already in the third person
         words[0] = "my"
     if words[0] == "me" and clause.subject.who is not Who.USER:
         return read_effect(clause, rest, words)
@@ -43,8 +43,8 @@ def read_clause(clause: Clause) -> Reading | None:
 
 
 def _read_label(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """What the label of the clause says, if it names a slot."""
-    if clause.lemma == "prefer" and is_person(clause):  # `would rather` is no doubt
+    """Read the clause by its label, if the label has a slot or is a decision."""
+    if clause.lemma == "prefer" and is_person(clause):  # `would rather` expresses no doubt
         return Reading(Kind.PREFERENCE, "likes", phrase(rest), clause.negative)
     label = label_text(" ".join(clause.words), weigh=False)
     is_talk = words[0] == "the" and is_vague(words)
@@ -61,7 +61,7 @@ def _read_label(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 
 
 def _read_was(clause: Clause, rest: str) -> Reading | None:
-    """When something was: `my exam was on 15 May`."""
+    """Read the date of a past event: `my exam was on 15 May`."""
     is_date = clause.subject.head in MEETINGS and clause.subject.is_own and DATED.search(rest)
     return Reading(Kind.EVENT, clause.subject.head, phrase(rest)) if is_date else None
 

@@ -1,7 +1,7 @@
-"""What any clause about the speaker states: the default, where no frame knows the verb.
+"""The default reader of clauses about the speaker, for verbs that no frame covers.
 
-A clause of the first person in the indicative is a statement about the speaker. It is left alone if it is
-about this moment, about the conversation, or about nothing that has a name, a number, a time or an owner.
+A clause of the first person in the indicative is a statement about the speaker. It is ignored if it is about
+this moment or the conversation, or if it mentions nothing with a name, a number, a time or an owner.
 """
 
 import re
@@ -59,7 +59,7 @@ _AMOUNTS = frozenset("a an two three four five six one no".split())
 
 
 def read_general(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """What the clause states about the speaker, their people or their things."""
+    """Return what the clause states about the speaker, related people or their things; None if nothing."""
     if not _is_real(clause, words):
         return None
     is_about_user = clause.subject.who is not Who.THING or clause.subject.is_own
@@ -102,7 +102,7 @@ def _read_own(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 
 
 def _is_real(clause: Clause, words: list[str]) -> bool:
-    """Whether the clause says that something is so, was so or will be so."""
+    """Whether the clause states a past, present or future fact."""
     if clause.adverbs & {"almost", "nearly"}:
         return False
     is_barred = clause.negative and clause.modal == "may"
@@ -113,7 +113,7 @@ def _is_real(clause: Clause, words: list[str]) -> bool:
 
 
 def _read_deed(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """What is done again and again, was done, or is to be done."""
+    """Read an action: a habit, a past event or a plan."""
     if clause.lemma == "take" and words[0] == "up" and not clause.negative:
         return Reading(Kind.PREFERENCE, "hobby", phrase(rest[3:]))
     if clause.voice is Voice.PRESENT:
@@ -131,7 +131,7 @@ def _read_deed(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 
 
 def read_effect(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """What something does to the speaker: `penicillin brings me out in hives`, `jazz bores me`."""
+    """Read an effect on the speaker: `penicillin brings me out in hives`, `jazz bores me`."""
     cause = phrase(clause.subject.text)
     if clause.lemma == "put" and words[1:2] == ["on"]:
         return Reading(Kind.EVENT, "medication", phrase(rest[5:]))
@@ -172,7 +172,7 @@ def _find_slot(clause: Clause, kind: Kind) -> str | None:
 
 
 def has_substance(rest: str, words: list[str]) -> bool:
-    """Whether the words name something: a name, a number, a time, an owner or a thing that lasts."""
+    """Whether the words have a name, a number, a time, a possessive or a word for something permanent."""
     return bool(
         is_specific(rest)
         or DATED.search(rest)
@@ -184,7 +184,7 @@ def has_substance(rest: str, words: list[str]) -> bool:
 
 
 def _read_state(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """`be` and `have` say little: what follows must be of a class that lasts, or have a name or a number."""
+    """Read `be` or `have`: the words after it must name something permanent, or have a name or a number."""
     is_person = clause.subject.who is not Who.THING
     if clause.voice in (Voice.PAST, Voice.FUTURE, Voice.PROGRESSIVE):
         return _read_other_time(clause, rest, words)
@@ -227,7 +227,7 @@ _CODES = frozenset("code codes password pin number id key combination".split())
 
 
 def _read_work(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """A rule or a fact of the work: what must be so, what is so at set times, a code that changed."""
+    """Read a rule or a fact about the work: a duty, a recurring event, a meeting, a code."""
     first = clause.subject.text.split()[0].lower()
     if clause.subject.who is not Who.THING or first in _NOBODY:
         return None
@@ -252,7 +252,7 @@ _NOBODY = frozenset("you people one it this that what everyone everybody nobody 
 
 
 def _read_other_time(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """`I had my gallbladder out in 2021`, `Grandad was a miner`, `I will be in Montreal from May`."""
+    """Read other tenses: `I had my gallbladder out in 2021`, `Grandad was a miner`, `I will be in Rome`."""
     if clause.voice is Voice.PROGRESSIVE and not _LASTING.intersection(words):
         return None
     if clause.voice is not Voice.PAST:

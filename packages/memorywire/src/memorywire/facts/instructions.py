@@ -1,4 +1,4 @@
-"""Standing instructions: what the agent is to do, or never to do, from now on."""
+"""Reads standing instructions: what the agent must do, or never do, from now on."""
 
 import re
 
@@ -69,12 +69,12 @@ _ASKS = re.compile(r"^the user asks? (?:(?P<never>never|not) )?to (?P<always>alw
 
 
 def is_wish(text: str) -> bool:
-    """Whether somebody says how they want to be answered, reached or addressed."""
+    """Whether somebody states how they want to be answered, contacted or addressed."""
     return any(pattern.match(text) for pattern in (_CONTACT, _ALWAYS, _STYLE))
 
 
 def read_instruction(text: str) -> tuple[Reading, str] | None:
-    """The standing instruction in a sentence whose openers are gone, and how to keep it."""
+    """Read the standing instruction in a sentence without openers; also return the text to store."""
     request = _ASKS.match(text)
     if request is not None:
         return _build(request["what"], bool(request["never"]), text), text
@@ -146,7 +146,7 @@ def _read_wish(core: str, *, is_lasting: bool) -> tuple[Reading, str] | None:
 
 
 def _read_short(text: str) -> tuple[Reading, str] | None:
-    """Instructions without a verb: `window seats only for me`, `short answers, always`, `to release, ...`."""
+    """Read instructions without a verb: `window seats only for me`, `short answers, always`."""
     only = _ONLY.match(text)
     if only is not None and (text.lower().rstrip(" .!").endswith(("please", "for me", "for us"))):
         return Reading(Kind.PREFERENCE, "likes", only["what"]), close(

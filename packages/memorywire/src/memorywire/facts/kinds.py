@@ -1,7 +1,7 @@
-"""The label of a text, from its first clause: cheap enough for every write.
+"""Finds the label of a text from its first clause, fast enough for every write.
 
-The words are split once. Their weights tell a constraint; the subject, the verb and the first noun behind it
-that is of a known class tell the kind and the slot. `tools/constraint_model.py` makes the table of weights.
+The words are split once. The sum of their weights detects a constraint; the subject, the verb and the first
+noun of a known class determine the kind and the slot. `tools/constraint_model.py` trains the weights.
 """
 
 import json
@@ -57,7 +57,7 @@ _STEM = 5
 
 
 def list_stems(text: str) -> list[str]:
-    """The beginnings of the words; every number is the same."""
+    """Return the first letters of each word; every number becomes `#`."""
     return ["#" if "0" <= word < ":" else word[:_STEM] for word in _TOKEN.findall(text.lower())]
 
 
@@ -67,7 +67,7 @@ _UNKNOWN: tuple[float, _Following] = (0.0, {})
 
 @cache
 def _load_table() -> tuple[float, dict[str, tuple[float, _Following]], _Following]:
-    """The weight of any text; of each stem, and of each stem behind it; and of each as the first."""
+    """Return the bias, the weight of each stem with those of its successors, and of each as first stem."""
     table: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))
     stems: dict[str, tuple[float, _Following]] = {}
     for name, weight in table.items():
@@ -80,7 +80,7 @@ def _load_table() -> tuple[float, dict[str, tuple[float, _Following]], _Followin
 
 
 def _is_constraint(words: list[str]) -> bool:
-    """Whether the words weigh enough."""
+    """Whether the weights of the words add up to more than the threshold."""
     total, stems, following = _load_table()
     for word in words:
         stem = "#" if "0" <= word < ":" else word[:_STEM]
@@ -93,7 +93,7 @@ def _is_constraint(words: list[str]) -> bool:
 
 
 class _Place(NamedTuple):
-    """Where a clause divides: its subject, its verb, and the words behind it."""
+    """A divided clause: its subject, its verb, and `at`, the index of the word after the verb."""
 
     subject: str | None
     noun: str
@@ -117,7 +117,7 @@ _UNSURE = frozenset(
     considering tempted almost nearly supposed
     """.split()
 )
-"""Words of doubt, hearsay and play: a text with one of them gets no slot."""
+"""Words of doubt, hearsay and fiction: a text with one of them gets no slot."""
 
 _BE, _PAST, _HAVE, _NOT, _WILL, _MODAL = 1, 2, 4, 8, 16, 32
 _HELPERS = {
@@ -163,9 +163,9 @@ _BEFORE_NOUNS = _OWN | frozenset("the this these all each every both a an their 
 
 
 def label_text(text: str, *, at: int | None = None, weigh: bool = True) -> Label | None:
-    """The label of a text; None if it states no fact of a known kind. Only its beginning is read.
+    """Return the label of a text; None if it states no fact of a known kind. Only its beginning is read.
 
-    Without `weigh`, the weights of its words do not make a constraint of it.
+    Without `weigh`, the weights of the words cannot make it a constraint.
     """
     head = text if len(text) <= _LONGEST else text[:_LONGEST]
     if len(head) < _SHORTEST or head[0] in "{[<" or head.endswith("?"):
@@ -181,13 +181,13 @@ def label_text(text: str, *, at: int | None = None, weigh: bool = True) -> Label
         place = _divide(words, head, lower)
         find = _read_order(words) if place is None else _READERS.get(place.lemma, _read_verb)(place, words)
     if find is None:
-        slot = "instruction" if "must" in words else None  # a rule in so many words
+        slot = "instruction" if "must" in words else None  # an explicit rule
         return Label(kind=Kind.CONSTRAINT, slot=slot) if weigh and _is_constraint(words) else None
     kind, slot, skip = find
     is_certain = kind is Kind.CONSTRAINT or (slot in _SINGLE_OR_TASTES and kind is not Kind.POSSESSION)
     if weigh and not is_certain and _is_constraint(words):
         is_denial = place is not None and place.flags & _NOT
-        kind, slot = Kind.CONSTRAINT, slot if is_denial else None  # the slot was that of another kind
+        kind, slot = Kind.CONSTRAINT, slot if is_denial else None  # the slot belongs to another kind
     flags = 0
     if place is not None:
         skip += place.at
@@ -203,7 +203,7 @@ def label_text(text: str, *, at: int | None = None, weigh: bool = True) -> Label
 
 
 def _find_owner(place: _Place, kind: Kind) -> str | None:
-    """Whose fact it is: `user`, a name or relation, or None for a fact about the work or the agent."""
+    """Return the subject of the fact: `user`, a name or relation, or None for one about work or agent."""
     if place.is_group:
         return None if kind in _GENERAL or place.lemma in TEAM_WORK else "user"
     if place.is_own and (kind is Kind.RELATION or (place.subject is None and kind not in _GENERAL)):
@@ -213,7 +213,7 @@ def _find_owner(place: _Place, kind: Kind) -> str | None:
 
 _GENERAL = frozenset({Kind.CONFIGURATION, Kind.DECISION})
 _TASTES = frozenset({"likes", "dislikes", "hobby"})
-"""Slots that say what somebody likes, whatever the words weigh."""
+"""Slots of tastes: their facts stay preferences, whatever the weights of their words."""
 _SINGLE_OR_TASTES = SINGLE | _TASTES
 TEAM_WORK = frozenset(
     """
@@ -228,7 +228,7 @@ _ARTICLES = ("a ", "an ", "the ", "some ", "any ", "about ", "my ", "our ", "the
 
 
 def _cut_value(head: str, lower: str, word: str) -> str | None:
-    """The words behind a word, up to the end of their phrase."""
+    """Return the words after a word, up to the end of their phrase."""
     start = f" {lower}".find(f" {word} ")
     if start < 0:
         return None
@@ -241,7 +241,7 @@ def _cut_value(head: str, lower: str, word: str) -> str | None:
 
 
 def _divide(words: list[str], head: str, lower: str) -> _Place | None:
-    """The subject and the verb of the first clause; None if it does not begin with a subject."""
+    """Return the subject and the verb of the first clause; None if it does not begin with a subject."""
     first = words[0]
     at = 1
     if first == "the" and words[1] in ("user", "customer"):
@@ -268,7 +268,7 @@ def _divide(words: list[str], head: str, lower: str) -> _Place | None:
 
 
 def _find_end(words: list[str]) -> tuple[int, int]:
-    """Where the verb behind a noun phrase begins, and where the phrase before its first link ends."""
+    """Return the index of the verb after a noun phrase, and of the end of the phrase before a preposition."""
     forms = verb_forms()
     noun_at = 0
     for at in range(1, min(len(words), 9)):
@@ -288,7 +288,7 @@ def _find_end(words: list[str]) -> tuple[int, int]:
 
 
 def _name(words: list[str], noun: str, text: str, *, is_own: bool) -> tuple[str, str | None]:
-    """The noun of a subject, and the name or relation of the person that it is, if it is one."""
+    """Return the noun of a subject, and its name or relation if it is a person."""
     relation = noun if noun in PEOPLE else None
     if relation is None and not PEOPLE.isdisjoint(words):
         relation = next(word for word in words if word in PEOPLE)
@@ -305,7 +305,7 @@ def _name(words: list[str], noun: str, text: str, *, is_own: bool) -> tuple[str,
 def _find_verb(
     words: list[str], at: int, flags: int, subject: str | None, noun: str, *, is_own: bool, is_group: bool
 ) -> _Place | None:
-    """The clause with its main verb, behind the helpers and adverbs."""
+    """Find the main verb after auxiliaries and adverbs; None without one."""
     count = len(words)
     while at < count and (flag := _BETWEEN.get(words[at])) is not None:
         flags |= flag
@@ -415,11 +415,11 @@ def _read_be(place: _Place, words: list[str]) -> _Found | None:
 
 
 _BEHIND = frozenset({"allergy", "likes", "dislikes", "home"})
-"""Slots whose value stands behind a preposition."""
+"""Slots whose value follows a preposition."""
 
 
 def _read_attribute(place: _Place, words: list[str], first: str) -> _Found | None:
-    """What a thing is: `My phone number is 12`, `The user's blood type is A`."""
+    """Read `be` with a thing: `My phone number is 12`, `The user's blood type is A`."""
     noun = place.noun
     if first in VAGUE and noun != "pronouns":
         return None
@@ -435,7 +435,7 @@ def _read_attribute(place: _Place, words: list[str], first: str) -> _Found | Non
 
 
 def _read_have(place: _Place, words: list[str]) -> _Found | None:
-    """What somebody or something has, or has to do."""
+    """Read `have`: a possession or a duty."""
     at = place.at
     if at < len(words) and words[at] == "to" and place.subject is None:
         return Kind.CONSTRAINT, None, 0
@@ -465,7 +465,7 @@ _PHRASES: dict[str, _Class] = {
     "bear on": (Kind.IDENTITY, "birthday"),
     "get promoted": (Kind.EVENT, "job"),
 }
-"""The slot of a verb and the word behind it."""
+"""The slot of a verb and the word after it."""
 
 _HABITS: dict[str, _Class] = {
     "drive": (Kind.POSSESSION, "car"),
@@ -490,7 +490,7 @@ _TRIPS = frozenset("fly travel visit go head sail".split())
 
 
 def _read_verb(place: _Place, words: list[str]) -> _Found | None:
-    """A clause with another verb: by the verb and the word behind it, else by its time."""
+    """Read a clause with another verb: by the verb and the word after it, else by its tense."""
     lemma, at, flags = place.lemma, place.at, place.flags
     following = words[at] if at < len(words) else ""
     if place.subject is None:
@@ -511,7 +511,7 @@ def _read_verb(place: _Place, words: list[str]) -> _Found | None:
 
 
 def _read_deed(place: _Place, words: list[str], following: str) -> _Found:
-    """What was done once."""
+    """Read a single past action."""
     if place.lemma == "call":
         is_user = place.noun == "user"
         kind = Kind.IDENTITY if is_user else Kind.RELATION
@@ -533,7 +533,7 @@ def _find_tool(words: list[str], slot: str | None) -> str | None:
 
 
 def _read_habit(place: _Place, words: list[str]) -> _Found | None:
-    """What is so again and again."""
+    """Read a habit or a recurring event."""
     lemma, at, is_denial = place.lemma, place.at, place.flags & _NOT
     is_recurring = not _TIMES.isdisjoint(words[at - 2 :])
     if is_denial and not is_recurring and not FOODS.isdisjoint(words[at : at + 4]):
@@ -553,7 +553,7 @@ def _read_habit(place: _Place, words: list[str]) -> _Found | None:
 
 
 def _read_thing(place: _Place, words: list[str]) -> _Found | None:
-    """What a thing does: `CI runs on ARM`, `our dog is called Rex`."""
+    """Read a clause about a thing: `CI runs on ARM`, `our dog is called Rex`."""
     known = _SUBJECTS.get(place.noun)
     if known is None and place.lemma in ("run", "live", "listen"):
         known = Kind.CONFIGURATION, place.noun
@@ -564,7 +564,7 @@ def _read_thing(place: _Place, words: list[str]) -> _Found | None:
 
 
 def _read_order(words: list[str]) -> _Found | None:
-    """A standing instruction: `Never push to main`, `The user asks to always answer in French`."""
+    """Read a standing instruction: `Never push to main`, `The user asks to always answer in French`."""
     first, second, skip = words[0], words[1], 1
     if first == "the" and second == "user" and "to" in words[2:5]:
         skip = words.index("to") + 1

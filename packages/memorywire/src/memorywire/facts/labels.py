@@ -1,4 +1,4 @@
-"""The label of a record, which keeps it in its metadata."""
+"""Reads and writes the label in the metadata of a record."""
 
 from collections.abc import Mapping
 
@@ -17,11 +17,11 @@ from memorywire.model.record import Json, MemoryType, Record
 PINNED = "pinned"
 
 _KEPT = (PINNED,)
-"""Entries under the mark that no reading changes."""
+"""Entries under the mark that labelling preserves."""
 
 
 def read_label(record: Record) -> Label | None:
-    """The label of a record; None for one without a label, or with something else under that name."""
+    """Return the label of a record; None without one, or if other metadata has that name."""
     mark = record.metadata.get(MARK) if record.metadata else None
     if not isinstance(mark, Mapping) or "kind" not in mark:
         return None
@@ -32,10 +32,10 @@ def read_label(record: Record) -> Label | None:
 
 
 def label_record(record: Record, kind: Kind | None, slot: str | None) -> Record:
-    """The record with its label: the one that the caller gives, or the one that its text shows.
+    """Return the record with a label: of the given kind and slot, else as read from its text.
 
-    A label that a caller gave earlier stays, and so does other metadata under the same name. A label that was
-    read from an earlier text is read again.
+    A label that a caller gave earlier stays, and so does other metadata with the same name. A label that was
+    read from an earlier text is replaced.
     """
     mark = record.metadata.get(MARK) if record.metadata else None
     if kind is None and (not isinstance(record.content, str) or not _is_readable(record, mark)):
@@ -52,9 +52,9 @@ def label_record(record: Record, kind: Kind | None, slot: str | None) -> Record:
 
 
 def replaces(new: Label, old: Label) -> bool:
-    """Whether a newer fact replaces an older one: another value of a slot with one value, or the opposite.
+    """Whether a newer fact replaces an older one: another value of a single-valued slot, or its negation.
 
-    A constraint is only replaced by what contradicts it: another diet of the same family, or its denial.
+    A diet is only replaced by another one of the same family, or by its negation.
     """
     if new.subject != old.subject or new.slot is None or new.value is None or old.value is None:
         return False
@@ -69,13 +69,13 @@ def replaces(new: Label, old: Label) -> bool:
 
 
 def is_pinned(record: Record) -> bool:
-    """Whether the memory is always part of a context."""
+    """Whether the memory is pinned: every context block contains it."""
     mark = record.metadata.get(MARK) if record.metadata else None
     return isinstance(mark, Mapping) and mark.get(PINNED) is True
 
 
 def pin_record(record: Record, *, pinned: bool) -> Record:
-    """The record with or without its pin; metadata of another meaning under the same name stays."""
+    """Set or remove the pin of a record; other metadata with the same name stays."""
     mark = record.metadata.get(MARK, {})
     if not isinstance(mark, Mapping):
         return record
@@ -86,7 +86,7 @@ def pin_record(record: Record, *, pinned: bool) -> Record:
 
 
 def _is_readable(record: Record, mark: Json) -> bool:
-    """Whether the text may be read: no mood, turn of a conversation or value, nor what a caller labelled."""
+    """Whether to label by text: not a mood, a turn, a key-value entry or a memory with a given label."""
     if record.type is MemoryType.EMOTIONAL:
         return False
     metadata = record.metadata
@@ -105,7 +105,7 @@ def _is_ours(mark: Mapping[str, Json]) -> bool:
 
 
 def _choose(label: Label | None, kind: Kind, slot: str | None) -> Label:
-    """The kind and slot that a caller gave, with what the text shows beside them."""
+    """Return a label with the given kind and slot, and the other fields as read from the text."""
     if label is None:
         return Label(kind=kind, slot=slot, given=True)
     same = slot in (None, label.slot) and kind is label.kind

@@ -1,4 +1,4 @@
-"""Phrases: where they end, what they name, and of which class their words are."""
+"""Functions on phrases: their end, whether they name something specific, and the classes of their words."""
 
 import re
 from typing import NamedTuple
@@ -64,7 +64,7 @@ _STARTS_OF_TALK = frozenset(
 
 
 class Reading(NamedTuple):
-    """What a clause states."""
+    """The fact that a clause states."""
 
     kind: Kind
     slot: str | None
@@ -73,7 +73,7 @@ class Reading(NamedTuple):
 
 
 def phrase(text: str) -> str:
-    """The words up to the end of the phrase, without articles and marks."""
+    """Return the words up to the end of the phrase, without articles and punctuation."""
     text = _PHRASE_END.split(text, maxsplit=1)[0]
     text = _LATE.sub("", text.rstrip(" .,;:!?"))
     return _ARTICLE.sub("", text).strip(" .,;:!?\"'`")[:120]
@@ -92,7 +92,7 @@ _ARTICLE = re.compile(r"^(?:a|an|the|some|any|about|my|our)\s+", re.I)
 
 
 def is_specific(text: str) -> bool:
-    """Whether the words name something: a name, a number, a date, a path or a quoted word."""
+    """Whether the text has a name, a number, a date, a path, a quoted word or a known tool."""
     return any(
         (word[0].isupper() and word not in ("I", "I'm", "I've", "I'd"))
         or word[0] in "`\"'/"
@@ -103,7 +103,7 @@ def is_specific(text: str) -> bool:
 
 
 def find_word(words: list[str], classes: frozenset[str], count: int = 6) -> str | None:
-    """The first of these words that is in the class."""
+    """Return the first of these words that is in the class; None if there is none."""
     return next((word for word in words[:count] if word in classes), None)
 
 

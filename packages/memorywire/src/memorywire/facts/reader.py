@@ -38,14 +38,14 @@ from memorywire.model.label import Kind, Label
 
 
 class Act(StrEnum):
-    """What a statement does: it says that something is so, or takes it back."""
+    """The act of a statement: it asserts a fact or retracts one."""
 
     ASSERT = "assert"
     RETRACT = "retract"
 
 
 class Statement(NamedTuple):
-    """A fact in the third person, or (RETRACT) the words of what is taken back."""
+    """A fact in the third person, or (RETRACT) the words that name the retracted fact."""
 
     act: Act
     text: str
@@ -59,10 +59,10 @@ def read_turn(
     at: int | None = None,
     is_jest: Callable[[str], bool] = lambda _: False,
 ) -> list[Statement]:
-    """The facts in what a person said, in the third person, and what they take back.
+    """Return the facts in a person's message, in the third person, and the person's retractions.
 
-    `speaker` is the name of the person, if it is known. A sentence that `is_jest` gives no fact, except for
-    constraints, names and the like: to miss an allergy does more harm than to believe in one.
+    `speaker` is the name of the person, if it is known. A sentence for which `is_jest` is true gives no
+    facts, except constraints, names and the like: missing an allergy does more harm than assuming one.
     """
     if is_staged(content):
         return []
@@ -75,7 +75,7 @@ def read_turn(
             continue
         if is_unserious(sentence) or quotes_after_colon(sentence):
             if not _is_only_a_remark(sentence):
-                break  # what follows belongs to the story, the exercise or the joke
+                break  # the rest is part of the story, the exercise or the joke
             continue
         if opens_supposition(sentence):
             break
@@ -92,7 +92,7 @@ def read_turn(
 
 
 def _can_be_jest(statement: Statement) -> bool:
-    """Whether people say such things in jest: no constraint, and no name, birthday or address."""
+    """Whether a statement can be a joke: it is no constraint, name, birthday, address or the like."""
     if statement.act is not Act.ASSERT or statement.label is None:
         return statement.act is Act.ASSERT
     return statement.label.kind is not Kind.CONSTRAINT and statement.label.slot not in _PERSONAL
@@ -159,7 +159,7 @@ def _read_sentence(sentence: str, previous: str, user: str, at: int | None, last
             )
         if not (is_wish(line) or is_real(part, line)):
             if is_hearsay(part):
-                return  # what follows may be of the story, too
+                return  # the rest may be hearsay as well
             continue
         statement = _read_fact(line, clause, user, at) or _read_ban(part, user, is_first=part is parts[0])
         if statement is not None:
@@ -184,7 +184,7 @@ _ADVICE = re.compile(
 
 
 def _write_advice(advice: re.Match[str], user: str) -> str:
-    """What a doctor or a vet says must be so: no hearsay, because agents act on it."""
+    """Write the advice of a doctor or a vet as a fact: it is not hearsay, because agents must act on it."""
     what = re.sub(
         r"\b(?:me|us|I|we)\b", "the user", re.sub(r"\b(?:my|our)\b", "their", advice["what"])
     ).rstrip(" .!")
@@ -205,7 +205,7 @@ _BAN = re.compile(
 
 
 def _read_ban(part: str, user: str, *, is_first: bool) -> Statement | None:
-    """What is ruled out beside a fact, or in a polite word: `no car`, `nothing with nuts please`."""
+    """Read a clause without a verb that excludes something: `no car`, `nothing with nuts please`."""
     match = _BAN.match(part)
     if match is None or (is_first and not re.search(r"\b(?:please|pls|for me|for us)\b", part, re.I)):
         return None
@@ -215,7 +215,7 @@ def _read_ban(part: str, user: str, *, is_first: bool) -> Statement | None:
 
 
 def _read_mentions(sentence: str, user: str, statements: list[Statement]) -> Iterator[Statement]:
-    """What a sentence takes for granted: the name of a relation, a condition, what somebody is."""
+    """Yield what a sentence presupposes: the name of a relative, a condition, a trait."""
     if not is_real(sentence, sentence):
         return
     for name, text in find_presuppositions(sentence, user):
@@ -224,7 +224,7 @@ def _read_mentions(sentence: str, user: str, statements: list[Statement]) -> Ite
 
 
 def _find_taken_back(part: str, previous: str) -> str | None:
-    """What `ignore that` is about: the words before it in the clause, else the sentence before."""
+    """Find what `ignore that` refers to: the words before it in the clause, else the sentence before."""
     whole = re.split(r",\s*(?:please )?(?:ignore|forget|scratch|scrap)", part)[0]
     clause = parse(expand(whole))
     if clause is not None:
@@ -253,7 +253,7 @@ def _read_fact(line: str, clause: Clause | None, user: str, at: int | None) -> S
 
 
 def _complete(text: str, reading: Reading, clause: Clause, user: str) -> str:
-    """The text of a fact as questions ask for it: by the name, and by where somebody lives."""
+    """Complete the text of a name or a move so that it matches questions about name and home."""
     if clause.subject.who not in (Who.USER, Who.GROUP) or reading.kind is not Kind.IDENTITY:
         return text
     if reading.slot == "name" and reading.value:
@@ -262,6 +262,6 @@ def _complete(text: str, reading: Reading, clause: Clause, user: str) -> str:
 
 
 def _label_positive(line: str, at: int | None) -> Label | None:
-    """The label of the fact that a clause takes back, as it was when it was so."""
+    """Return the label of the fact that a clause retracts, from the clause without its negation."""
     text = re.sub(r"\b(?:no longer|not|any ?more|any longer|these days|after all)\b", "", line)
     return label_text(re.sub(r"\b(?:do|does) (?= ?\w)", "", " ".join(text.split())), at=at)

@@ -1,4 +1,4 @@
-"""Retractions: what somebody takes back, and which fact they mean."""
+"""Retractions: detects statements that retract a fact, and finds the fact that they mean."""
 
 import re
 
@@ -144,7 +144,7 @@ _EMPTY = frozenset(
 
 
 def stem(word: str) -> str:
-    """A word without its ending, so that `taking`, `takes` and `take` are the same."""
+    """Return a word without its ending, so that `taking`, `takes` and `take` are equal."""
     word = word.removesuffix("'s")
     if word.endswith("s") and not word.endswith("ss") and len(word) > 3:
         word = word[:-1]
@@ -157,7 +157,7 @@ def stem(word: str) -> str:
 
 
 def find_key_words(text: str) -> frozenset[str]:
-    """The words of a text that tell it from others, without their endings."""
+    """Return the stems of the distinctive words of a text."""
     words = (bare(word) for word in re.split(r"[\s/]+|(?<=no)-", text.replace("’", "'")))
     stems = (stem(word) for word in words if word and word not in _EMPTY)
     return frozenset(_ALIKE.get(one, one) for one in stems)
@@ -167,13 +167,13 @@ _ALIKE = {stem(word): stem(other) for word, other in _SAME.items()}
 
 
 def is_about(text: str, target: str) -> bool:
-    """Whether a fact is what somebody takes back with `target`: it has all of its key words."""
+    """Whether `target` retracts this fact: the fact has all key words of the target."""
     words = find_key_words(target)
     return bool(words) and words <= find_key_words(text)
 
 
 def measure_match(text: str, target: str) -> float:
-    """How much of what somebody takes back is in a fact: the share of the key words of either."""
+    """Return the share of common key words in the fact or the retraction, whichever has fewer."""
     words, own = find_key_words(target), find_key_words(text)
     common = frozenset(one for one in words if one in own or any(_is_part(one, other) for other in own))
     if not common or common <= _COMMON:
@@ -182,7 +182,7 @@ def measure_match(text: str, target: str) -> float:
 
 
 def _is_part(word: str, other: str) -> bool:
-    """Whether one word is a part of the other: `gym` of `PureGym`."""
+    """Whether one word contains the other: `PureGym` contains `gym`."""
     return min(len(word), len(other)) >= _SHORTEST and (word in other or other in word)
 
 
@@ -193,7 +193,7 @@ _COMMON = frozenset(
 
 
 def find_slots(target: str) -> frozenset[str]:
-    """The slots that somebody names in place of a fact: `address`, `my phone number`."""
+    """Return the slots that a retraction names instead of a fact: `address`, `my phone number`."""
     words = [word for word in map(bare, target.split()) if word not in _BESIDE_NOUNS]
     slot = SLOT_OF_NOUN.get(words[0], words[0] if words[0] == "age" else None) if len(words) == 1 else None
     if slot is None:
@@ -209,11 +209,11 @@ _NAMED = (
     (re.compile(r"\bhow old I am\b", re.I), "my age"),
     (re.compile(r"\b(?:who|what|when|where) (?P<noun>(?:my|our) [\w -]{2,30}?) is\b", re.I), r"\g<noun>"),
 )
-"""What is named by a question inside a command: `forget where I live`."""
+"""Indirect questions in a command, with the noun that each means: `forget where I live`."""
 
 
 def find_retraction(clause: str, sentence: str) -> str | None:
-    """The words of what a clause takes back; None if it takes nothing back."""
+    """Return the words that name what a clause retracts; None if it retracts nothing."""
     if _FORGETS.match(clause):
         for pattern, noun in _NAMED:
             clause = pattern.sub(noun, clause)
@@ -229,17 +229,17 @@ _KIN_LOST = re.compile(rf"\blost (?:my|our) (?:{'|'.join(KIN)})\b|\b(?:{'|'.join
 
 
 def is_denial(clause: str) -> bool:
-    """Whether a clause says that something before it is wrong."""
+    """Whether a clause says that an earlier statement is wrong."""
     return _DENIAL.match(clause) is not None
 
 
 def find_retraction_alone(clause: str) -> re.Match[str] | None:
-    """Where a clause takes back what was said just before: `forget it`."""
+    """Match a clause that retracts the statement just before it: `forget it`."""
     return _ALONE.search(clause)
 
 
 def ends_fact(clause: Clause | None, text: str) -> bool:
-    """Whether a clause says that something is so no more: `I don't live in Bath any more`."""
+    """Whether a clause says that a fact has ended: `I don't live in Bath any more`."""
     if clause is None:
         return bool(re.search(r"\b(?:not|no)\b", text)) and _ENDED.search(text) is not None
     if "no longer" in clause.adverbs:
@@ -258,7 +258,7 @@ _NOW = re.compile(r"\bnow[.!]*$", re.I)
 
 
 def describe_end(clause: Clause | None, text: str) -> str:
-    """What a clause says is so no more, without its negation."""
+    """Return the ended fact that a clause names, without its negation."""
     text = _ENDED.sub("", text)
     if clause is None:
         return _trim(re.sub(r"\b(?:isn't|aren't|not|no longer|is|are)\b", "", text))

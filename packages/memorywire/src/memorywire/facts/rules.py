@@ -1,11 +1,11 @@
-"""Rules in what people say: what to know, do or never do from now on."""
+"""Finds rules in messages: what to know, to do or never to do from now on."""
 
 import re
 from collections.abc import Iterator
 
 KNOW, DO, BLACKLIST = "know", "do", "blacklist"
 # `Always` and `never` also begin remarks ("always a pleasure", "never gonna give you up"). Only with one of
-# these verbs, which people use to tell an assistant what to do, is it a rule.
+# these verbs, which people use in instructions to an assistant, is it a rule.
 _VERBS = (
     "abbreviate add address align allow amend annotate answer append apply approve archive ask assign "
     "assume attach avoid back backup bcc begin block book branch bring build bump bundle bypass cache "
@@ -73,7 +73,7 @@ def session_source(session: str) -> str:
 
 
 def find_rules(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence that says what to know, do or never do from now on, with its kind."""
+    """Yield each sentence that is a rule for what to know, do or never do from now on, after its kind."""
     for sentence in (one.strip() for one in _SENTENCE.split(text)):
         kind = match_rule(sentence)
         if kind is not None and len(sentence) <= _LONGEST and not sentence.endswith("?"):

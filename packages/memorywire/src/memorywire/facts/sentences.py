@@ -1,7 +1,7 @@
-"""Cuts a text into sentences and clauses, and tells statements from what states nothing.
+"""Splits a text into sentences and clauses, and detects those that state no fact.
 
-Nothing is read from questions, quotations, hypotheses, hearsay, jokes, irony and fiction: what looks like
-one of them counts as one, because a fact that is missed does less harm than a fact that was never stated.
+Questions, quotations, hypotheses, hearsay, jokes, irony and fiction state no facts. A sentence that resembles
+one of them counts as one, because a missed fact does less harm than a fact that was never stated.
 """
 
 import re
@@ -155,7 +155,7 @@ _QUESTION = re.compile(
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, without lines that quote somebody."""
+    """Yield the sentences of a text; a longer one than LONGEST is cut."""
     text = text.replace("’", "'")
     rest = ""
     for part in _SENTENCE.split(text):
@@ -171,7 +171,7 @@ def split_sentences(text: str) -> Iterator[str]:
 
 
 def split_clauses(sentence: str) -> list[str]:
-    """The clauses of a sentence that can stand alone, each without the words it opens with."""
+    """Return the independent clauses of a sentence, each without its opening words."""
     sentence = _ITS.sub(_name_it, join_apposition(strip_opener(sentence)))
     sentence = _FRONT.sub(_move_back, sentence)
     together = _TOGETHER.match(sentence)
@@ -190,7 +190,7 @@ _FRONT = re.compile(
 
 
 def _move_back(match: re.Match[str]) -> str:
-    """`In June we're going to Japan` as `we're going to Japan in June`."""
+    """Rewrite `In June we're going to Japan` as `we're going to Japan in June`."""
     when = match["when"]
     return f"{match['clause']} {when[0].lower()}{when[1:]}"
 
@@ -204,12 +204,12 @@ _ITS = re.compile(
 
 
 def _name_it(match: re.Match[str]) -> str:
-    """`It's our anniversary on 3 July` as `Our anniversary is on 3 July`."""
+    """Rewrite `It's our anniversary on 3 July` as `Our anniversary is on 3 July`."""
     return f"{match['whose'].capitalize()} {match['what']} is "
 
 
 def strip_opener(text: str) -> str:
-    """The text without a greeting or an `anyway` before the statement."""
+    """Return the text without a greeting or an `anyway` before the statement."""
     text = text.strip(" \t,")
     for _ in range(3):
         match = _OPENER.match(text)
@@ -220,7 +220,7 @@ def strip_opener(text: str) -> str:
 
 
 def is_question(sentence: str) -> bool:
-    """Whether a sentence asks."""
+    """Whether a sentence is a question."""
     return sentence.rstrip(" )\"'").endswith("?") or _QUESTION.match(sentence) is not None
 
 
@@ -232,27 +232,27 @@ _NOT = re.compile(
 
 
 def takes_all_back(sentence: str) -> bool:
-    """Whether a sentence makes a joke of the one before: `Not.`, `Just kidding.`"""
+    """Whether a sentence marks the one before as a joke: `Not.`, `Just kidding.`"""
     return _NOT.match(sentence) is not None
 
 
 def is_unreal(text: str) -> bool:
-    """Whether the text is about what is not so, or not certain: a hypothesis, a wish, a hedge."""
+    """Whether the text is hypothetical or uncertain: a hypothesis, a wish, a hedge."""
     return _UNREAL.search(text) is not None
 
 
 def is_unserious(text: str) -> bool:
-    """Whether the text is a joke, irony or fiction, or words to work on."""
+    """Whether the text is a joke, irony or fiction, or material for a task."""
     return _JOKE.search(text) is not None or _FICTION.search(text) is not None
 
 
 def is_hearsay(text: str) -> bool:
-    """Whether the text says what somebody said."""
+    """Whether the text reports what somebody said."""
     return _SPOKEN.search(text) is not None
 
 
 def has_quotation(text: str) -> bool:
-    """Whether somebody else's words are in the text: quotation marks around more than a name."""
+    """Whether the text quotes somebody else: it has quotation marks around more than a name."""
     if _OF_ANOTHER.match(text):
         return True
     return any(len(match.group().split()) > _NAME_WORDS for match in _QUOTED.finditer(text))
@@ -277,7 +277,7 @@ _TASK = re.compile(
 
 
 def quotes_after_colon(sentence: str) -> bool:
-    """Whether a colon hands over to words in the first person: `the sentence was: I have two cats`."""
+    """Whether a colon introduces a quotation in the first person: `the sentence was: I have two cats`."""
     if _TASK.match(sentence):
         return True
     match = _introduces().search(sentence)
@@ -285,7 +285,7 @@ def quotes_after_colon(sentence: str) -> bool:
 
 
 def is_real(part: str, line: str) -> bool:
-    """Whether a clause says what is so: no hypothesis, no hedge, and not what somebody else said."""
+    """Whether a clause states a fact: it is no hypothesis, hedge, hearsay or joke."""
     return not (is_unreal(part) or is_unreal(line) or is_hearsay(part) or _WINK.search(part))
 
 
@@ -302,12 +302,12 @@ _STAGE = re.compile(
 
 
 def is_staged(text: str) -> bool:
-    """Whether the whole message plays a part, or tells of one."""
+    """Whether the whole message is role play, or sets one up."""
     return _STAGE.search(text.replace("’", "'")) is not None
 
 
 def _join(words: frozenset[str]) -> str:
-    """A pattern of any of the words, the longest first."""
+    """Return a pattern that matches any of the words, the longest first."""
     return "|".join(sorted(words, key=len, reverse=True))
 
 
@@ -320,7 +320,7 @@ _PRONOUN = re.compile(r"^(?P<who>he|she|they|it)\b(?= (?:is|was|has|will|can|doe
 
 
 def find_mention(text: str) -> str:
-    """Whom or what a following `she` or `it` means: `my niece Aoife`, `my mortgage`."""
+    """Return the person or thing that a later `she` or `it` means: `My niece Aoife`; empty if none."""
     match = _MENTION.search(text)
     if match is not None:
         return f"My {match['noun']} {match['name'] or ''}".strip()
@@ -329,7 +329,7 @@ def find_mention(text: str) -> str:
 
 
 def name_pronoun(line: str, last: str) -> str:
-    """The clause with its pronoun replaced by whom it means."""
+    """Replace a pronoun at the start of the clause by the last mentioned person or thing."""
     match = _PRONOUN.match(line) if last else None
     if match is None:
         return line
@@ -344,7 +344,7 @@ _NOT_ME = frozenset("got said let being".split())
 
 
 def restore_subject(line: str) -> str:
-    """The clause with the `I` that was left out: `Allergic to nuts`, `Moved to Leeds`, `Can not do dairy`."""
+    """Add an omitted `I` to a clause: `Allergic to nuts`, `Moved to Leeds`, `Can not do dairy`."""
     words = line.split(None, 2)
     if len(words) < 2:
         return line
@@ -393,7 +393,7 @@ _CONDITION = re.compile(
 
 
 def find_presuppositions(sentence: str, user: str) -> Iterator[tuple[str, str]]:
-    """Facts that a sentence takes for granted, each with the word that tells whether it is new."""
+    """Yield the facts that a sentence presupposes, each after the word whose absence shows that it is new."""
     for match in _MENTION.finditer(sentence):
         if match["name"] is not None and bare(match["name"]) not in _WEEKDAYS_OR_MONTHS:
             verb = "are" if " and " in match["name"] else "is"

@@ -1,4 +1,4 @@
-"""What people have and how things are: possessions, attributes, configuration."""
+"""Frames for things: possessions, attributes, configuration."""
 
 import re
 
@@ -42,11 +42,11 @@ _PASSING_THINGS = frozenset(
     delivery connection internet signal message request response mood brain life bad
     """.split()
 )
-"""Things whose state says nothing that lasts."""
+"""Things whose states are temporary."""
 
 
 def read_thing_is(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """A thing is something: its owner's possession or attribute, a configuration, or ruled out."""
+    """Read `be` with a thing: a possession or attribute of its owner, a configuration, or an exclusion."""
     subject = clause.subject
     if _OUT.match(rest) or (clause.negative and words[0] in ("for", "an") and "option" in words[:3]):
         return _read_ruled_out(clause, rest)
@@ -84,7 +84,7 @@ def read_thing_is(clause: Clause, rest: str, words: list[str]) -> Reading | None
 
 
 def _read_attribute(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """A thing is something by name or number: whose thing it is and its noun decide the kind."""
+    """Read an attribute with a name or number; the owner and the noun of the thing determine the kind."""
     subject, head = clause.subject, clause.subject.head
     slot = SLOT_OF_NOUN.get(head)
     is_attribute = slot in ("pronouns", "language", "religion", "job", "diet", "size") and subject.is_own
@@ -141,7 +141,7 @@ def _read_ruled_out(clause: Clause, rest: str) -> Reading | None:
 
 
 def _read_rule(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """What should or must be so: a rule of the work."""
+    """Read a rule of the work: `should`, `must` or `is to`."""
     subject = clause.subject
     if subject.who is not Who.THING or is_vague(words):
         return None

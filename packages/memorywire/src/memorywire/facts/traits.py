@@ -1,4 +1,4 @@
-"""What people are, like, eat and can do: the frames of their traits."""
+"""Frames for traits of people: what they are, like, eat and can do."""
 
 import re
 from itertools import pairwise
@@ -58,7 +58,7 @@ _SCARED = frozenset("scared afraid terrified frightened petrified sick tired".sp
 
 
 def read_bare(clause: Clause) -> Reading | None:
-    """A verb without an object: `I smoke`, `my partner doesn't drink`, `I don't drive`."""
+    """Read a verb without an object: `I smoke`, `my partner doesn't drink`, `I don't drive`."""
     is_habit = clause.voice is Voice.PRESENT and clause.modal in (None, "can") and is_person(clause)
     if not is_habit or clause.lemma not in _HABITS:
         return None
@@ -87,7 +87,7 @@ def read_health(clause: Clause, rest: str, words: list[str]) -> Reading | None:
 
 
 def _read_trait(rest: str, negative: bool) -> Reading | None:
-    """A medicine somebody is on, a size, what somebody is a fan of, a duty or leave."""
+    """Read a trait after `be`: a medicine, a diet, a size, a taste, a duty or leave."""
     if re.match(
         r"(?:in charge of|responsible for|on (?:maternity|paternity|parental|sick|annual) leave"
         r"|self-taught)\b",
@@ -148,7 +148,7 @@ def read_identity(clause: Clause, rest: str, words: list[str]) -> Reading | None
 
 
 def _read_role(clause: Clause, rest: str, words: list[str]) -> Reading | None:
-    """A noun behind `be`: a job, a family, a nation, a name."""
+    """Read a noun after `be`: a job, a relation, a nationality, a name."""
     negative = clause.negative
     if words[0] in ("my", "our") and find_word(words, PEOPLE, 4) and clause.subject.who is Who.PERSON:
         relation = find_word(words, PEOPLE, 4) or ""

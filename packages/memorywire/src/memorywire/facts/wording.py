@@ -1,4 +1,4 @@
-"""Writes in the third person what somebody said about themselves."""
+"""Rewrites statements of a person about themselves in the third person."""
 
 import re
 
@@ -33,7 +33,7 @@ _THIRD = {"am": "is", "are": "is", "have": "has", "do": "does", "were": "was"}
 
 
 def write_fact(clause: Clause, user: str = _USER, *, is_team: bool = False) -> str:
-    """The clause as a sentence about the user, their team, or what belongs to them."""
+    """Rewrite the clause as a sentence about the user, their team, or their people and things."""
     words = clause.words
     verbs = list(words[clause.verb_at : clause.rest_at])
     rest = clause.rest
@@ -51,14 +51,14 @@ def write_fact(clause: Clause, user: str = _USER, *, is_team: bool = False) -> s
 
 
 def _name_user(text: str, user: str) -> str:
-    """The words behind another subject, with the user named: `my best friend` as `the user's best friend`."""
+    """Name the user in the words after another subject: `my best friend` as `the user's best friend`."""
     name = f"{user[0].lower()}{user[1:]}" if user == _USER else user
     text = _MINE.sub(f"{name}'s", text)
     return _ME.sub(name, text)
 
 
 def close(text: str) -> str:
-    """The text with a capital letter and a full stop, without polite words at its end."""
+    """Return the text with a capital letter and a full stop, without polite words at its end."""
     text = _TAIL.sub("", text.strip()).rstrip(" ,;:!.-–")
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -73,7 +73,7 @@ def _own(text: str, user: str) -> str:
 
 
 def _inflect(verbs: list[str], clause: Clause) -> list[str]:
-    """The verb group with he, she or it: the first word of it takes the ending."""
+    """Put the first verb of the group into the third person singular."""
     for at, word in enumerate(verbs):
         lower = bare(word)
         if lower in _THIRD:

@@ -1,4 +1,4 @@
-"""Classes of words that the reader knows. A class decides a kind or a slot; no sentence is listed here."""
+"""The word classes of the reader. A class determines a kind or a slot; there are no whole sentences here."""
 
 import json
 from pathlib import Path

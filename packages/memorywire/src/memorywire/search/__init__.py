@@ -1,1 +1,1 @@
-"""Finding what answers: embedding and admission, pure where they can be."""
+"""Search: embedding, ranking, admission and rendering of memories; pure functions where possible."""

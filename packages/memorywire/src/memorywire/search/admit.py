@@ -1,4 +1,4 @@
-"""Empty is a valid answer: what is admitted is decided on absolute evidence, not on rank."""
+"""Admission: decides on absolute evidence, not on rank, which candidates to return; possibly none."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -57,10 +57,10 @@ MATCH = 0.6
 
 
 class Floors(Struct, frozen=True, kw_only=True):
-    """The relevance from which a candidate is shown, and from which it is a match (None: cannot be told).
+    """The relevance from which a candidate is returned, and from which it is a match (None: unknown).
 
-    `turn` is the floor for turns of a session. Of facts the best must reach `weak`, and `rest` if the query
-    names a person; the others need a `share` of its evidence.
+    `turn` is the floor for turns of a session. The best fact must reach `weak`, and its cosine with the query
+    without names must reach `rest` if the query names a person; other facts need a `share` of its evidence.
     """
 
     weak: float = WEAK
@@ -72,12 +72,12 @@ class Floors(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def level(cls, floor: float, match: float | None, *, fitted: bool = True) -> Self:
-        """Floors with one level for all kinds of memory."""
+        """Return floors with one level for all kinds of memory."""
         return cls(weak=floor, turn=floor, share=0.0, rest=-1.0, match=match, fitted=fitted)
 
 
 UNFITTED = Floors.level(0.0, None, fitted=False)
-"""For a space whose cosines were not measured: nothing is cut, and nothing is called a match."""
+"""For a space whose cosines were not measured: no candidate is cut, and the verdict is never `match`."""
 
 
 class Admission(Struct, frozen=True, kw_only=True):
@@ -90,8 +90,8 @@ class Admission(Struct, frozen=True, kw_only=True):
 
 
 def choose_floors(space: Space, floor: float | None = None, match: float | None = None) -> Floors:
-    """The floors of an embedding space, or those fitted to its data: a floor, which is one for all, and from
-    where on an answer is a match; without that, what the floor implies.
+    """Return the floors of an embedding space, or those fitted to its data: one `floor` for all memories and
+    the level of a `match`, which is derived from the floor if it is None. Raises InvalidRequest.
     """
     if floor is not None:
         return Floors.level(floor, derive_match(floor) if match is None else match)
@@ -105,9 +105,9 @@ def choose_floors(space: Space, floor: float | None = None, match: float | None 
 
 
 def derive_match(floor: float) -> float | None:
-    """The level of a match that a floor takes with it, at the same ratio of odds as between turns.
+    """Derive the level of a match from a floor, with the same odds ratio as between MATCH and TURN.
 
-    A floor of 0 cuts nothing, so it cannot say what a match is either.
+    Returns None for a floor of 0, because it cuts nothing.
     """
     odds = _compute_odds(MATCH) / _compute_odds(TURN)
     return floor * odds / (1 - floor + floor * odds) if floor else None
@@ -123,8 +123,8 @@ def admit(
 ) -> Admission:
     """Split ranked candidates at the floor, keeping their order.
 
-    `asks_more` says that the query names a person and asks for something about them; `things`, for how many
-    things it asks.
+    `asks_more`: the query names a person and asks for something about them. `things` is the number of things
+    that it asks for.
     """
     evidences = [
         (evidence(candidate), candidate.record.conversation is not None, candidate.signals)
@@ -154,9 +154,9 @@ def level(
     asks_more: bool = False,
     things: int = 1,
 ) -> float:
-    """The score that admits a candidate, from the score and the signals of the best one.
+    """Return the score that admits a candidate, from the score and the signals of the best one.
 
-    It holds where no candidate is demoted, and all or none are turns of a session.
+    It is valid only if no candidate is demoted, and either all or none are turns of a session.
     """
     evidences = [(best, turns, signals)]
     return _compute_levels(evidences, min_relevance, floors, asks_more=asks_more, things=things)[turns]
@@ -170,9 +170,9 @@ def _compute_levels(
     asks_more: bool,
     things: int,
 ) -> tuple[float, float]:
-    """The relevance that a fact must reach, and the one that a turn must reach.
+    """Return the relevance that a fact must reach, and the one that a turn must reach.
 
-    For a fact it is a share of the best fact's evidence, if that one answers at all.
+    For a fact it is a share of the best fact's evidence, if the best fact itself is good enough.
     """
     if min_relevance == "off":
         return 0.0, 0.0
@@ -185,7 +185,7 @@ def _compute_levels(
     weak = compute_weak(floors, facts[0][1].get("among"))
     if best < weak or not share:
         return weak, floors.turn
-    # A memory that replaced another counts as near as that one.
+    # A memory that passed another by a tie-break counts with the cosine of that one.
     rest = max(signals.get("rest", 1.0) for worth, signals in facts if worth >= best - PASSED)
     is_match = floors.match is not None and best >= floors.match
     if asks_more and rest < floors.rest and not is_match:
@@ -194,15 +194,15 @@ def _compute_levels(
 
 
 def evidence(hit: Scored | Hit) -> float:
-    """The relevance before demotion: a demoted memory ranks lower, but answers no less."""
+    """Return the relevance before demotion: demotion lowers the rank, not the quality as an answer."""
     demoted = hit.record.standing is Standing.DEMOTED
     return hit.score / DEMOTED_FACTOR if demoted else hit.score
 
 
 def compute_weak(floors: Floors, among: float | None) -> float:
-    """The relevance that the best of so many facts must reach.
+    """Return the relevance that the best of `among` facts must reach.
 
-    Among few, chance brings less near. A filter selects memories that are alike: then it is not known.
+    It is lower for few facts, of which the best by chance is less similar. `among` is None with a filter.
     """
     if not floors.fitted or not floors.share or among is None:
         return floors.weak
@@ -211,12 +211,12 @@ def compute_weak(floors: Floors, among: float | None) -> float:
 
 
 def compute_share(best: float, share: float) -> float:
-    """The relevance of what has this share of the best one's evidence."""
+    """Return the relevance of a memory with this share of the best one's evidence."""
     return relevance(share * weight(best)) if 0 < best < 1 else best * share
 
 
 def compute_own_level(floor: float) -> float:
-    """The relevance that a turn must have by itself to be admitted at this floor."""
+    """Return the relevance that a turn needs without its neighbours to be admitted at this floor."""
     return compute_share(floor, OWN)
 
 

@@ -1,6 +1,6 @@
-"""When a question speaks of: calendar words resolved to stretches of time, relative to a moment.
+"""Finds the times that a question names: resolves calendar words to intervals, relative to a moment.
 
-English only, and deliberately modest: what is not understood is simply not used.
+English only, and deliberately limited: text that matches no rule has no effect.
 """
 
 import re
@@ -56,10 +56,10 @@ _COUNT = "|".join(sorted(_COUNTS, key=len, reverse=True)) + r"|\d{1,3}"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _WEEKDAY = "|".join(_WEEKDAYS)
 
-# "The last two weeks"; without such a word before it, "last" may be what something did.
+# "The last two weeks"; without such a word before it, "last" may be a verb.
 _PASSED = r"\b(?:(?:the|these|my|our|in|for|over|during|within) last|past)"
 
-# The ends of a range as they may stand in it; the rules of `_POINTS` read them.
+# The possible ends of a range; the rules of `_POINTS` parse them.
 _DATED = rf"(?:{_DAY}(?: of)? (?:{_MONTH})|(?:{_MONTH})\.? {_DAY}|(?:{_MONTH}))\b(?:{_OF} {_YEAR}\b)?"
 _ISO = rf"{_FULL_YEAR}(?:-\d{{2}}-\d{{2}}|/\d{{2}}/\d{{2}})"
 _END = (
@@ -68,7 +68,7 @@ _END = (
     rf"|(?:{_COUNT}) (?:day|week|month|year)s? ago)"
 )
 _UP_TO = r"(?: (?:to|until|till|through) (?:the )?| ?[-–] ?)"
-# "Two days before", "the Monday after" and "right before" a day tell another day, not all of them.
+# "Two days before", "the Monday after" and "right before" a day mean one other day, not all of them.
 _NEARBY = "day days week weeks weekend month months year years night just right shortly soon".split()
 _CLOSE = "".join(rf"(?<!\b{word} )" for word in (*_NEARBY, *_WEEKDAYS))
 _BARE_DAY = re.compile(rf"({_DAY})(?=$|{_OF} {_YEAR}$)")
@@ -80,7 +80,7 @@ _EVER = datetime.fromtimestamp(0, UTC)
 _FOR_EVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LATEST = datetime(9990, 1, 1, tzinfo=UTC)  # from here on the calendar has no room for next years
 
-# What no rule below does without.
+# Every rule below needs one of these.
 _HINT = re.compile(rf"\d|day|week|month|year|night|morning|noon|evening|tomorrow|\b(?:{_SEASON}|{_MONTH})\b")
 
 
@@ -88,7 +88,7 @@ Stretch: TypeAlias = tuple[int, int]  # from, up to but not including; epoch mil
 
 
 def stretches(text: str, now: int) -> tuple[Stretch, ...]:
-    """Every stretch of time the text names, in the order it names them; earlier rules win a word."""
+    """Return every interval that the text names, in order; a word belongs to the first rule that matches."""
     rest = text.lower()
     if not _HINT.search(rest):
         return ()
@@ -115,7 +115,7 @@ def _stretch(first: datetime, behind: datetime) -> Stretch:
 
 
 def _date(match: re.Match[str], today: datetime) -> _Days | None:
-    """A full date, or a day and month: then the latest such day that is not in the future."""
+    """Parse a full date, or a day and month: then the latest such day that is not in the future."""
     month, day = _MONTHS[match["month"]], int(match["day"])
     year = match["year"]
     for candidate in [_number(year)] if year else [today.year, today.year - 1]:
@@ -135,7 +135,7 @@ def _iso(match: re.Match[str], today: datetime) -> _Days | None:
 
 
 def _range(match: re.Match[str], today: datetime) -> _Days | None:
-    """From the beginning of one time to the end of another, which lends it the month or year it lacks."""
+    """Parse a range; an end without a month or year takes it from the other end."""
     first = _with_month(match["first"], match["last"])
     last = _with_month(match["last"], match["first"])
     if _BARE_DATE.fullmatch(first):
@@ -149,26 +149,26 @@ def _range(match: re.Match[str], today: datetime) -> _Days | None:
 
 
 def _with_month(end: str, other: str) -> str:
-    """The day of a month that only the other end names: "the 3rd to the 5th of May"."""
+    """Add the month to a bare day if only the other end names it: "the 3rd to the 5th of May"."""
     month = _NAMED_MONTH.search(other)
     return _BARE_DAY.sub(rf"\1 {month.group()}", end, count=1) if month and _BARE_DAY.match(end) else end
 
 
 def _beside(end: str, other: datetime, way: int, today: datetime) -> _Days | None:
-    """The nearest such day or month that is not before (way 1) or not after (way -1) the other end."""
+    """Return the nearest such day or month that is not before (way 1) or not after (way -1) the other end."""
     near = (_point(f"{end} {year}", today) for year in (other.year, other.year + way))
     return next((days for days in near if days and (days[0] - other) * way >= timedelta(0)), None)
 
 
 def _open(match: re.Match[str], today: datetime) -> _Days | None:
-    """All the time on one side of another."""
+    """Parse an open interval: all time since, after, before or until a time."""
     days = _point(match["end"], today)
     if days is None:
         return None
     match match["side"]:
         case "since":
             return days[0], _FOR_EVER
-        case "after":  # what follows a day is often told on the day itself
+        case "after":  # memories of what followed are often of the same day
             return days[0] if days[1] - days[0] <= _ONE_DAY else days[1], _FOR_EVER
         case "before":
             return _EVER, days[0]
@@ -177,7 +177,7 @@ def _open(match: re.Match[str], today: datetime) -> _Days | None:
 
 
 def _point(text: str, today: datetime) -> _Days | None:
-    """One end of a range, read as if it stood alone."""
+    """Parse one end of a range on its own."""
     for pattern, read in _POINTS:
         match = pattern.fullmatch(text) or pattern.fullmatch(f"in {text}")
         if match:
@@ -186,13 +186,13 @@ def _point(text: str, today: datetime) -> _Days | None:
 
 
 def _number(year: str) -> int:
-    """A year as it is written: 2023, or '23 of this century."""
+    """Parse a year: 2023, or '23 of this century."""
     short = _TWO_DIGITS.fullmatch(year)
     return 2000 + int(short[1]) if short else int(year)
 
 
 def _month(match: re.Match[str], today: datetime) -> _Days:
-    """A month: of the year named, else the latest that is not in the future; "last": that has ended."""
+    """Parse a month: of the named year, else the latest not in the future; "last": the latest that ended."""
     month = _MONTHS[match["month"]]
     ahead = month > today.month or (match["which"] == "last" and month == today.month)
     year = _number(match["year"]) if match["year"] else today.year - ahead
@@ -209,7 +209,7 @@ def _iso_month(match: re.Match[str], today: datetime) -> _Days | None:
 
 
 def _quarter(match: re.Match[str], today: datetime) -> _Days:
-    """A quarter of the year named, else the latest that has begun."""
+    """Parse a quarter: of the named year, else the latest that has begun."""
     month = 3 * int(match["quarter"]) - 2
     year = _number(match["year"]) if match["year"] else today.year - (month > today.month)
     return _months(datetime(year, month, 1, tzinfo=UTC), 3)
@@ -224,7 +224,7 @@ def _count(match: re.Match[str]) -> float:
 
 
 def _ago(match: re.Match[str], today: datetime) -> _Days:
-    """A time ago, as wide on both sides as people are vague: half of the unit, of "a few" one and a half."""
+    """Parse a time ago; wider by half a unit on both sides, or by one and a half for "a few"."""
     count, width = _count(match), _UNIT_DAYS[match["unit"]]
     middle = today - timedelta(days=int(count * width))
     vague = 3 if match["count"] in _VAGUE else min(count, 1)
@@ -233,13 +233,13 @@ def _ago(match: re.Match[str], today: datetime) -> _Days:
 
 
 def _up_to_now(match: re.Match[str], today: datetime) -> _Days:
-    """The time that has passed since so long ago: "the past two weeks", "the past month"."""
+    """Parse a span until today: "the past two weeks", "the past month"."""
     count = _count(match) if match["count"] else 1
     return today - timedelta(days=int(count * _UNIT_DAYS[match["unit"]])), today + timedelta(days=1)
 
 
 def _unit(match: re.Match[str], today: datetime) -> _Days:
-    """A week, month or year of the calendar: this one, the one before or behind it, or the last but one."""
+    """Parse a calendar week, month or year: this one, the previous, the next, or the one before last."""
     steps = {"last": -1, "previous": -1, "this": 0, "next": 1, "before last": -2}[match["which"]]
     match match["unit"]:
         case "week":
@@ -252,7 +252,7 @@ def _unit(match: re.Match[str], today: datetime) -> _Days:
 
 
 def _weekday(match: re.Match[str], today: datetime) -> _Days:
-    """The latest such day before today; "this": of this week, "next": the first behind today."""
+    """Parse a weekday: the latest before today; "this": of this week, "next": the first after today."""
     away = _WEEKDAYS.index(match["day"]) - today.weekday()
     match match["which"]:
         case "this":
@@ -265,7 +265,7 @@ def _weekday(match: re.Match[str], today: datetime) -> _Days:
 
 
 def _weekend(match: re.Match[str], today: datetime) -> _Days:
-    """Saturday and Sunday: of this week or the next, else the latest that have passed."""
+    """Parse a weekend: Saturday and Sunday of this week or the next, else of the week before."""
     weeks = {"this": 0, "next": 1}.get(match["which"], -1)
     saturday = today + timedelta(days=5 - today.weekday() + 7 * weeks)
     return saturday, saturday + timedelta(days=2)
@@ -276,7 +276,7 @@ def _season_of(match: re.Match[str], today: datetime) -> _Days:
 
 
 def _season(match: re.Match[str], today: datetime) -> _Days:
-    """The latest such season that has begun; "last": that has ended."""
+    """Parse a season: the latest that has begun; "last": the latest that has ended."""
     days = _months(datetime(today.year, _SEASONS[match["season"]], 1, tzinfo=UTC), 3)
     while days[0] > today or (match["which"] == "last" and days[1] > today):
         days = _months(days[0].replace(year=days[0].year - 1), 3)
@@ -284,7 +284,7 @@ def _season(match: re.Match[str], today: datetime) -> _Days:
 
 
 def _day(match: re.Match[str], today: datetime) -> _Days:
-    """A day by how many it lies behind or ahead; mornings and nights are those of today."""
+    """Parse a day relative to today, such as "yesterday"; mornings and nights are those of today."""
     away = {"yesterday": -1, "last night": -1, "day before yesterday": -2, "tomorrow": 1}
     first = today + timedelta(days=away.get(match.group(), 0))
     return first, first + timedelta(days=1)
@@ -295,7 +295,7 @@ def _months(first: datetime, count: int) -> _Days:
 
 
 def _shift(first: datetime, months: int) -> datetime:
-    """The first of a month, some months later or earlier."""
+    """Return the first day of the month that is `months` later, or earlier if negative."""
     index = first.year * 12 + first.month - 1 + months
     return datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
 

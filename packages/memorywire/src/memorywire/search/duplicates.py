@@ -1,7 +1,7 @@
-"""What a memory states, taken apart so that two look-alikes can be told from one memory said twice.
+"""Detects duplicates: distinguishes two similar memories from one memory that was stored twice.
 
-A cosine does not see a changed number, a swapped name or a "not". So the words are compared first: who
-said it, which names, numbers and denials, and in what order. Words that only decorate are passed over.
+A cosine hardly changes with a number, a swapped name or a "not". So the words are compared first: the
+speaker, names, numbers, negations and their order. Words without meaning of their own are ignored.
 """
 
 import json
@@ -22,7 +22,7 @@ from memorywire.search.text import STOP_WORDS, terms
 _TOKEN = re.compile(
     r"(?<!\w)[-+−]?\d+(?:[.,:/]\d+)*(?!\w)"  # 5, -5, 1,000, 10:30, 3.11
     r"|[^\W_]+(?:['’][^\W_]+)*[+#]*"  # words, don't, C++
-    r"|[^\w\s.,;:!'\"“”‘’„«»()\[\]{}\-–—…*`#/\\。、，！]"  # signs that say something: $, ?, an emoji
+    r"|[^\w\s.,;:!'\"“”‘’„«»()\[\]{}\-–—…*`#/\\。、，！]"  # signs with a meaning: $, ?, an emoji
 )
 _SENTENCE_END = re.compile(r"[.!?:;\n]\s*$")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
@@ -53,12 +53,12 @@ _DENIALS = frozenset(
     "no not never none nobody nothing nowhere neither nor without "
     "hardly barely scarcely rarely seldom".split()
 )
-# Stop words to an index, but they turn what a sentence says.
+# Stop words in the index, but they change the meaning of a sentence.
 _TURNING = frozenset(
     "before after over up out from into or than more most all some any if because can could should would "
     "will was were had did i you he she we they my your his her our their".split()
 )
-# Little words that tell who, where and when. "For" is none: where it is exchanged, the other one tells.
+# Function words about who, where and when. Not "for": if it is replaced, the other word shows the change.
 _RELATING = frozenset(
     "me us him them hers ours to with by at in on of about as who whom what which when where why how "
     "this these those then".split()
@@ -72,8 +72,8 @@ _SHORT = 4
 class Slots(Struct, frozen=True):
     """The parts in which two statements must agree to be the same.
 
-    `said` are the words of substance in order, `told` the same with the little words between. Where `steps`
-    is set, no beginning may have been moved to the end.
+    `said` are the index terms in order, `told` the same with the function words between. With `steps`, a
+    rotation of the words is not the same statement.
     """
 
     owner: tuple[str | None, ...]
@@ -86,26 +86,26 @@ class Slots(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """A key that is equal for all statements that could agree, so that only those are compared."""
+        """A key that is equal for all statements that can be the same, so that only those are compared."""
         return self.owner, self.past, tuple(sorted(self.told))
 
 
 def parse_slots(record: Record) -> Slots:
-    """What the record states, and for whom: type, user and speaker, and of an event also its moment."""
+    """Return the slots of a record; the owner is its type, user and speaker, and of an event its time."""
     moment = str(record.occurred_at) if record.type is MemoryType.EPISODIC else None
     owner = (record.type.value, record.scope.user, record.speaker, moment)
     return parse_statement(read_content(record), owner, steps=record.type is MemoryType.PROCEDURAL)
 
 
 def read_content(record: Record) -> str:
-    """The content alone as text, numbers included."""
+    """Return the content as text; of an object, its JSON with the numbers."""
     if isinstance(record.content, str):
         return record.content
     return json.dumps(record.content, ensure_ascii=False, sort_keys=True)
 
 
 def parse_statement(text: str, owner: tuple[str | None, ...] = (), *, steps: bool = False) -> Slots:
-    """The slots of a text."""
+    """Return the slots of a text."""
     tokens, names = _tokenize(unicodedata.normalize("NFKC", text))
     words = _parse_numbers(tokens)
     return Slots(
@@ -122,7 +122,7 @@ def parse_statement(text: str, owner: tuple[str | None, ...] = (), *, steps: boo
 
 
 def is_same_statement(one: Slots, other: Slots) -> bool:
-    """Whether both say the same of the same; only then may a cosine decide that they are one."""
+    """Whether two statements agree in all slots; only then may their cosine mark them as duplicates."""
     return (
         one.key == other.key
         and one.names <= other.words
@@ -132,15 +132,15 @@ def is_same_statement(one: Slots, other: Slots) -> bool:
 
 
 def _is_rotation(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether a beginning was moved to the end: "on Friday we ship", "we ship on Friday"."""
+    """Whether the beginning was moved to the end: "on Friday we ship", "we ship on Friday"."""
     starts = (at for at in range(1, len(one)) if one[at] == other[0])
     return len(one) >= _SHORT and any(one[at:] + one[:at] == other for at in starts)
 
 
 def _tokenize(text: str) -> tuple[list[str], set[str]]:
-    """Lower-case tokens in order, and which of them are names: capitals that no sentence begins with.
+    """Return lower-case tokens in order, and the names among them: capitalised inside a sentence.
 
-    A capital A inside a sentence names something, too: a vitamin, a plan.
+    A capital A inside a sentence is a name too: of a vitamin, of a plan.
     """
     tokens: list[str] = []
     names: set[str] = set()
@@ -167,7 +167,7 @@ def _expand(word: str) -> tuple[str, ...]:
 
 
 def _parse_numbers(tokens: list[str]) -> list[str]:
-    """The tokens with spelled-out numbers as digits: "twenty five" is 25, "third" is #3."""
+    """Return the tokens with spelled-out numbers as digits: "twenty five" is 25, "third" is #3."""
     words: list[str] = []
     for is_number, run in groupby(tokens, key=_NUMBERS.__contains__):
         if is_number:
@@ -192,7 +192,7 @@ def _sum_numbers(run: Iterable[str]) -> list[str]:
 
 
 def _continues(last: int, number: int) -> bool:
-    """Whether a number word continues: "twenty" takes "five", "hundred" takes "twenty", "one" nothing."""
+    """Whether a number below 100 continues the last one: "twenty" and "five" do, "one" and "five" do not."""
     return (last >= 100 and last % 100 == 0) or (last % 100 >= 20 and last % 10 == 0 and 0 < number < 10)
 
 
@@ -205,14 +205,14 @@ def _find_terms(token: str) -> tuple[str, ...]:
 
 
 _ROUNDING = 1e-6
-"""What float32 may lose of the cosine of equal texts."""
+"""The rounding error of float32 in the cosine of equal texts."""
 
 
 Stated: TypeAlias = tuple[Record, Slots]
 
 
 def group_lookalikes(hits: Sequence[Scored]) -> list[list[Stated]]:
-    """Groups whose members may say the same, best first; only within a group need vectors be compared."""
+    """Group records that may be duplicates, best first; only vectors within a group need be compared."""
     groups: dict[tuple[object, ...], list[Stated]] = {}
     for hit in hits:
         own = parse_slots(hit.record)
@@ -221,7 +221,7 @@ def group_lookalikes(hits: Sequence[Scored]) -> list[list[Stated]]:
 
 
 def format_statement(record: Record) -> str:
-    """The words that are compared: content and speaker, without the time it was said and the full stop."""
+    """Return the text to embed for the comparison: content and speaker, without time and full stop."""
     text = replace(record, occurred_at=None).text
     return text.rstrip(" .!\n") or text
 
@@ -229,9 +229,9 @@ def format_statement(record: Record) -> str:
 def find_repeats(
     groups: Iterable[Sequence[Stated]], vectors: Mapping[str, bytes], threshold: float
 ) -> dict[str, str]:
-    """For each record that repeats a better one, the id of that one.
+    """Map each record that repeats a better one to the id of the better one.
 
-    Two say the same when they agree in every slot and their vectors are at least `threshold` alike.
+    Two are duplicates if they agree in every slot and their cosine is at least `threshold`.
     """
     better_ids: dict[str, str] = {}
     for group in groups:
@@ -255,7 +255,7 @@ def _find_better(
 
 
 def cosine(one: bytes, other: bytes) -> float:
-    """The cosine of two unit vectors, float32 little-endian."""
+    """Return the cosine of two unit vectors, float32 little-endian."""
     return sum(a * b for a, b in zip(_floats(one), _floats(other), strict=True))
 
 

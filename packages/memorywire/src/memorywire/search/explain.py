@@ -1,8 +1,8 @@
-"""Tells which word of a memory answered which word of a query; loaded only for `explain`.
+"""Explains which word of a memory matched which word of a query; imported only for `explain`.
 
-The ranker notes for each token of the query what it weighed and which token of the memory was nearest
-(`measure_tokens`). The recall then turns tokens into words (`explain_words`). Numbers, identifiers and dates
-weigh nothing in the word match and are compared by index terms, as are all words where there are no tokens.
+The ranker records the weight of each token of the query and the nearest token of the memory
+(`measure_tokens`). The recall then maps tokens to words (`explain_words`). Numbers, identifiers and dates
+have no weight in the word match and are compared by index terms, as are all words if there are no tokens.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +18,9 @@ from memorywire.search.text import UNSPACED, split_words, terms, word_terms
 def measure_tokens(
     query: QueryTokens, weights: Sequence[float], memories: Sequence[bytes | None]
 ) -> list[tuple[TokenMatch, ...]]:
-    """For each memory what each token of the query weighs, as a share of all, and the memory's nearest token.
+    """Return for each memory the weight of each query token, as a share of all, and its nearest token.
 
-    The products of weights and matches add up to the signal `words`. Empty where the ranker compared none.
+    The products of weights and matches add up to the signal `words`. Empty if no tokens were compared.
     """
     return [_measure(query, weights, memory) if memory else () for memory in memories]
 
@@ -44,9 +44,9 @@ def _measure(query: QueryTokens, weights: Sequence[float], memory: bytes) -> tup
 async def explain_words(
     query: str, hits: Sequence[Scored], embedder: Embedder
 ) -> dict[str, tuple[WordMatch, ...]]:
-    """The words of the query, in its order, with what each found in a memory; by the memory's id.
+    """Return the words of the query in order, with the match of each in a memory, by the memory's id.
 
-    The texts are embedded again, which gives the words of their tokens.
+    The texts are embedded again to get the words of their tokens.
     """
     compared = [hit.record for hit in hits if hit.tokens]
     vectors = await embedder.embed([record.meaning for record in compared]) if compared else []
@@ -62,7 +62,7 @@ async def explain_words(
 
 
 def _join_tokens(tokens: Sequence[TokenMatch], words: Sequence[str]) -> Iterator[WordMatch]:
-    """One entry for the pieces of a word: their weights summed, their matches averaged by weight."""
+    """Join the pieces of a word to one entry: their weights summed, their matches averaged by weight."""
     for word, group in groupby(tokens, key=lambda one: one.word):
         pieces = [one for one in group if one.weight > 0]
         if not pieces:
@@ -75,7 +75,7 @@ def _join_tokens(tokens: Sequence[TokenMatch], words: Sequence[str]) -> Iterator
 
 
 def _compare_terms(query: str, text: str, is_left: Callable[[str], bool]) -> Iterator[WordMatch]:
-    """The words of the query that are compared by their index terms, with the share of them that is found."""
+    """Return the query words that are compared by index terms, with the share of terms that was found."""
     known, memory_words = terms(text), split_words(text)
     words = [*dict.fromkeys(split_words(query))]
     for word in words:
@@ -91,7 +91,7 @@ def _compare_terms(query: str, text: str, is_left: Callable[[str], bool]) -> Ite
 
 
 def _sort_words(query: str, words: Sequence[WordMatch]) -> tuple[WordMatch, ...]:
-    """In the order of the query; a word that occurs twice stands where it occurs for the second time."""
+    """Sort in the order of the query; a word that occurs twice is at its second place."""
     text, after, places = query.casefold(), 0, list[int]()
     for one in words:
         place = text.find(one.word.casefold(), after if one.weight else 0)

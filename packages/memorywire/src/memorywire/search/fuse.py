@@ -1,7 +1,7 @@
-"""Fusion: the rankings of several stores become one, in which no store can shout.
+"""Fusion: merges the rankings of several stores into one that no single store can dominate.
 
-Reciprocal ranks count places, not scores (1 / (60 + place), the best at place 0); `max` and `weighted` use
-scores, clipped to 0..1 and, for `weighted`, brought to one scale per store. Ties are broken by id; those of
+Reciprocal rank fusion uses ranks, not scores (1 / (60 + rank), the best at rank 0); `max` and `weighted` use
+scores, clipped to 0..1 and, for `weighted`, normalised per store. Ties are broken by id; those of
 `max` first by the number of stores.
 """
 
@@ -17,7 +17,7 @@ RRF_K = 60
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """What one store found, best first; `weight` counts in weighted fusion only."""
+    """The hits of one store, best first; `weight` counts in weighted fusion only."""
 
     store: str
     hits: Sequence[Scored]
@@ -37,10 +37,10 @@ class Fused(Struct, frozen=True, kw_only=True):
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """How to fuse. Results that fewer than `quorum` stores returned are left out.
+    """Options of fusion. Results that fewer than `quorum` stores returned are left out.
 
-    With `trim` the best `trim` votes of every memory are not counted, so that this many stores cannot add or
-    raise a memory by themselves.
+    With `trim` the best `trim` votes of every memory are ignored, so that this many stores alone cannot add
+    or raise a memory.
     """
 
     fusion: Fusion = Fusion.RRF
@@ -49,7 +49,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class _Votes(Struct):
-    """The votes for one memory in one wording."""
+    """The votes for one memory with one wording."""
 
     record: Record
     hits: dict[str, Scored] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class _Votes(Struct):
 
 
 def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
-    """The memories of all rankings, best first; of two wordings of one memory, the one with more votes."""
+    """Fuse the rankings, best first; of two wordings of one memory, keep the one with more votes."""
     total = sum(ranking.weight for ranking in rankings) or 1.0
     same = _find_same(rankings)
     wordings: dict[str, list[_Votes]] = {}
@@ -66,7 +66,7 @@ def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
         for place, hit in enumerate(ranking.hits):
             votes = _find_wording(wordings.setdefault(same.get(hit.record.id, hit.record.id), []), hit.record)
             if ranking.store in votes.hits:
-                continue  # a store votes once for a memory
+                continue  # one vote of a store for a memory
             votes.hits[ranking.store] = hit
             votes.votes.append(_compute_vote(rules.fusion, place, hit, ranking.weight / total, best))
     results = [
@@ -74,13 +74,13 @@ def fuse(rankings: Sequence[Ranking], rules: Rules) -> list[Fused]:
         for versions in wordings.values()
         if (enough := [votes for votes in versions if _has_quorum(votes, rules)])
     ]
-    # Any store can claim the highest score, so that claims alone must not order what has it.
+    # Any store can claim the highest score, so the score alone must not order the memories that have it.
     support = rules.fusion is Fusion.MAX
     return sorted(results, key=lambda one: (-one.score, -len(one.hits) * support, one.record.id))
 
 
 def _find_wording(versions: list[_Votes], record: Record) -> _Votes:
-    """The votes for these very words: stores that word a memory differently do not support each other."""
+    """Find the votes for exactly this wording: stores with different wordings do not support each other."""
     for votes in versions:
         if votes.record.words == record.words or votes.record.digest == record.digest:
             return votes
@@ -108,7 +108,7 @@ def _compute_vote(fusion: Fusion, place: int, hit: Scored, weight: float, best: 
             return _clip(hit.score)
         case Fusion.WEIGHTED:
             # Half for returning it, half by its score: of stores with equal weights, two that agree
-            # outvote one that stands alone, whatever score it claims.
+            # outvote a single one, whatever score it claims.
             return weight * (1 + _clip(hit.score) / best) / 2
 
 
@@ -117,10 +117,10 @@ def _clip(score: float) -> float:
 
 
 def _find_same(rankings: Sequence[Ranking]) -> dict[str, str]:
-    """Ids that mean the same memory as another id: the same words in the same scope.
+    """Map ids to the other id of the same memory: the same words in the same scope.
 
-    Two ids that one store returned side by side are two memories. So an id that every store returned has no
-    twin, and mostly there is nothing to compare.
+    Two ids that one store returned together are two memories. So an id that every store returned has no
+    other id, and usually there is nothing to compare.
     """
     holders: dict[str, set[str]] = {}
     records: dict[str, Record] = {}

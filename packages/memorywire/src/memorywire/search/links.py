@@ -1,9 +1,8 @@
-"""What memories gain by links to the hits of a recall: a neighbour some evidence, a linked hit a boost.
+"""Links between memories raise scores: a neighbour of a hit gains evidence, a linked hit gains a boost.
 
-A memory gains by a link only if it is trusted no less than the memory at the other end, and if the memories
-that state the links on the way are trusted no less than the one that gains: what is less trusted lifts
-neither itself nor
-another memory.
+A memory gains by a link only if it is trusted at least as much as the memory at the other end, and if the
+memories that state the links on the way are trusted at least as much as it is. So a less trusted memory
+raises neither itself nor another memory.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,16 +21,16 @@ BOOST = 0.1
 """The odds of a score rise by at most this share, for a distance of 0; by half of it for a direct link."""
 
 CROWD = 8
-"""A name that a larger share of the memories has links none of them."""
+"""A name that occurs in more memories than this links none of them."""
 
 SEEDS = 8
-"""How many of the best hits lend evidence to what is linked to them."""
+"""The number of best hits that give evidence to the memories linked to them."""
 
 STRONG = 0.5
-"""Only a hit of this relevance lends: a memory linked to a poor hit does not answer either."""
+"""Only a hit of this relevance gives evidence: a memory linked to a poor hit does not answer either."""
 
 SHARE = 0.5
-"""How much of its evidence a memory lends over a link, and again over the next; names lend nothing."""
+"""The share of its evidence that a hit gives over each link; shared names give none."""
 
 HOPS = "hops"
 """The signal with the number of links to the nearest hit."""
@@ -41,13 +40,13 @@ _LEVELS = list(Trust)
 
 
 class Links(Struct, frozen=True):
-    """Edges around the hits of a recall, and the trust in the memories at them, where it is known."""
+    """The edges around the hits of a recall, and the trust of the memories at their ends, if known."""
 
     edges: frozenset[Edge]
     trust: Mapping[str, Trust]
 
     def measure(self, gainer: Record, lenders: Iterable[str], hops: int) -> Iterator[tuple[int, set[str]]]:
-        """The lenders that the memory may gain from, with their distances, the nearest first."""
+        """Yield the distances, nearest first, with the `lenders` there from which the memory may gain."""
         level = _LEVELS.index(gainer.trust)
         sources = {id for id in lenders if id != gainer.id and self._level(id) <= level}
         paths: dict[str, set[str]] = {}
@@ -68,7 +67,7 @@ class Links(Struct, frozen=True):
 
 
 def link_names(records: Sequence[Record], besides: Collection[str]) -> Iterator[Edge]:
-    """Edges between memories that give the same name, except the names in `besides`."""
+    """Yield edges between memories that mention the same name, except the names in `besides`."""
     sharing: dict[str, list[str]] = {}
     for record in records:
         for name in set(find_names(record.words)) - set(besides):
@@ -79,14 +78,14 @@ def link_names(records: Sequence[Record], besides: Collection[str]) -> Iterator[
 
 
 def choose_seeds(candidates: Sequence[Scored]) -> list[Scored]:
-    """The hits that lend."""
+    """Return the hits that give evidence to linked memories."""
     return [hit for hit in candidates[:SEEDS] if hit.score >= STRONG]
 
 
 def lend(candidates: Sequence[Scored], neighbours: Sequence[Record], links: Links, hops: int) -> list[Scored]:
-    """The candidates and those of the neighbours that gain evidence, best first; ties by id.
+    """Return the candidates, and the neighbours that gain evidence, best first; ties by id.
 
-    A memory that is linked to a strong hit gets half of its evidence for each step, if it has less.
+    A memory linked to a strong hit has at least the hit's evidence, halved for each link on the way.
     """
     explicit = Links(frozenset(edge for edge in links.edges if not edge.by_name), links.trust)
     seeds = {hit.record.id: weight(min(hit.score, _SURE)) for hit in choose_seeds(candidates)}
@@ -110,7 +109,7 @@ def _borrow(hit: Scored, seeds: Mapping[str, float], explicit: Links, hops: int)
 
 
 def boost(admitted: Sequence[Scored], links: Links, hops: int) -> list[Scored]:
-    """The hits with their boosts, best first.
+    """Return the hits with their boosts, best first.
 
     A hit's distance is the number of links to the nearest other hit, at most `hops`; links may lead over
     memories that are not among the hits.
@@ -126,7 +125,7 @@ def has_links(admitted: Sequence[Scored]) -> bool:
 
 
 def _boost(hit: Scored, nearest: tuple[int, set[str]] | None) -> Scored:
-    """The odds of the score rise, so that no two scores become equal and none exceeds 1."""
+    """Raise the odds of the score, so that no two scores become equal and none exceeds 1."""
     if nearest is None:
         return hit
     distance, _ = nearest

@@ -1,6 +1,6 @@
-"""Finds the words of a question that only ask, and say nothing of what it is about.
+"""Analyses questions: boilerplate without content, names, and the kind of answer asked for.
 
-English only, and deliberately modest: what is not understood is simply not used.
+English only, and deliberately limited: text that matches no rule has no effect.
 """
 
 import re
@@ -41,7 +41,7 @@ _LATEST = re.compile(r"\b(?:last|latest|recent|recently)\b", re.IGNORECASE)
 
 @lru_cache(maxsize=256)
 def find_boilerplate(text: str) -> frozenset[str]:
-    """The index terms that only serve to ask ("any tips"); none if nothing else would be left."""
+    """Return the index terms of phrases without content ("any tips"); none if no others would be left."""
     rest = _ASIDE.sub(" ", text)
     if rest == text:
         return frozenset()
@@ -50,13 +50,13 @@ def find_boilerplate(text: str) -> frozenset[str]:
 
 
 def counts_back(text: str) -> bool:
-    """Whether the text tells a time by how long ago it was: "three weeks ago"."""
+    """Whether the text states a time by how long ago it was: "three weeks ago"."""
     return "ago" in text.lower() and _COUNTED.search(text) is not None
 
 
 def asks_about_past(text: str) -> bool:
-    """Whether the text asks when or why something happened, or what was so at a moment that it tells by what
-    happened ("before the offer", "my first sprint"): later mentions do not change that answer."""
+    """Whether the text asks when or why something happened, or about the state at some past event ("before
+    the offer", "my first sprint"): later mentions do not change that answer."""
     return bool(_PAST.match(text) or _MOMENT.search(text)) and not _LATEST.search(text)
 
 
@@ -72,23 +72,23 @@ _LOOK_BACK = 8
 
 
 def find_names(text: str) -> tuple[str, ...]:
-    """Every word with a capital letter that begins no sentence, or is a possessive; in order, once each."""
+    """Return each capitalised word that starts no sentence or is a possessive; in order, once each."""
     return tuple(dict.fromkeys(_POSSESSIVE.sub("", match.group()) for match in _match_names(text)))
 
 
 def remove_names(text: str) -> str | None:
-    """The text without names; None when it has none, or when nothing meaningful would be left."""
+    """Return the text without names; None if it has none, or if no meaningful word would be left."""
     return _split_names(text)[0]
 
 
 def asks_more(text: str) -> bool:
-    """Whether the text asks for more than a person: two meaningful words or more beside the names."""
+    """Whether the text asks for more than a person: it has two or more meaningful words besides names."""
     return _split_names(text)[1] > 1
 
 
 @lru_cache(maxsize=256)
 def _split_names(text: str) -> tuple[str | None, int]:
-    """The text without names, if it has any, and how many meaningful words are left."""
+    """Return the text without names, if it has any, and the number of meaningful words left."""
     rest, end = [], 0
     for match in _match_names(text):
         rest.append(text[end : match.start()])
@@ -119,5 +119,5 @@ _NAMES = re.compile(r"\b[A-Z]\w+(?:, and| and|,) (?=[A-Z])")
 
 
 def count_things(text: str) -> int:
-    """How many things a text asks for: 1, and 1 more for each question behind an "and", each joined name."""
+    """Count the things that a text asks for: 1, plus 1 for each question after an "and" or joined name."""
     return 1 + len(_QUESTIONS.findall(text)) + len(_NAMES.findall(text))

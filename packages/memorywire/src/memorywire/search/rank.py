@@ -1,4 +1,4 @@
-"""The ranker of a request that asks for one: relevance weighed against recency, source and use."""
+"""The ranker of requests with rank weights: combines relevance with recency, source and use."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,14 +20,14 @@ RECALLS = "recalls"
 
 
 def rank(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:
-    """The candidates by the weighted mean of their signals, each in 0..1; ties by relevance, then id."""
+    """Sort the candidates by the weighted mean of their signals, each in 0..1; ties by relevance, then id."""
     shares = _compute_shares(weights)
     hits = [_weigh(hit, weights, shares, now) for hit in candidates]
     return sorted(hits, key=lambda one: (-one.score, -one.signals["relevance"], one.record.id))
 
 
 def _compute_shares(weights: RankWeights) -> Mapping[str, float]:
-    """The share of each signal, in all 1; divided by the largest weight first, so that no sum overflows."""
+    """Return the share of each signal, in sum 1; divides by the largest weight first to avoid overflow."""
     values = {
         "relevance": weights.semantic,
         "recency": weights.recency,
@@ -42,24 +42,24 @@ def _compute_shares(weights: RankWeights) -> Mapping[str, float]:
 
 
 def counts_recalls(candidates: Sequence[Scored]) -> bool:
-    """Whether the store said how often each was recalled."""
+    """Whether the store returned the number of recalls of each candidate."""
     return all(RECALLS in hit.signals for hit in candidates)
 
 
 def score_recency(record: Record, half_life_days: float, now: int) -> float:
-    """Halves with every half-life since the memory's moment; what lies ahead is as recent as now."""
+    """Return 1, halved with every half-life since the memory's moment; 1 for a moment in the future."""
     days = max(now - record.moment, 0) / DAY_MS
     return float(0.5 ** (days / half_life_days))
 
 
 def score_source(record: Record) -> float:
-    """1 for what the user said, by `source` or `metadata.role`; a half for all others."""
+    """Return 1 if the user said it, by `source` or `metadata.role`, else 0.5."""
     by_user = "user" in (record.source, record.metadata.get("role"))
     return SAID_BY_USER if by_user else SAID_BY_ANOTHER
 
 
 def score_use(recalls: float) -> float:
-    """Grows with the logarithm of the recalls: 0 for none, towards 1."""
+    """Return a score that grows with the logarithm of the recalls: 0 for none, towards 1."""
     return math.log1p(recalls) / (1 + math.log1p(recalls))
 
 

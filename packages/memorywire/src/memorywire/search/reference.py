@@ -1,30 +1,30 @@
-"""The reference ranker: plain Python that looks at every candidate and defines all scores.
+"""The reference ranker: plain Python that scores every candidate and defines all scores.
 
 Theory of operation
 -------------------
-What must hold: a store may be faster, never different. `index/ranking.py` computes the same with arrays, and
-tests compare ids, scores and signals of both. Scores are absolute (a relevance in 0..1, not a rank), and
-statistics are taken over the candidates of the query alone, so that other tenants cannot change them.
+Invariant: a store may rank faster, but never differently. `index/ranking.py` computes the same with arrays,
+and tests compare ids, scores and signals of both. Scores are absolute (a relevance in 0..1, not a rank), and
+statistics cover only the candidates of the query, so that other tenants cannot change them.
 
 The steps, each in the order in which the array ranker repeats it:
 
 1. Terms. The query's terms get BM25 weights over the candidates. Boilerplate ("any tips on") counts towards
-   the total, but no memory earns it: a question made of boilerplate has low scores.
+   the total weight, but no memory earns it: a query of boilerplate alone has low scores.
 2. Evidence. Each candidate earns its cosine and its share of the term weight (`relevance.evidence`; of the
    terms of a long text less), times factors for the named speaker, an assistant's words and the time the
-   query names. Where the query names a speaker, vectors are compared without the names; else everything the
-   speaker said would be near.
-3. Neighbours. A turn of a session borrows evidence from the turns around it: answers stand beside questions.
-   Where a session begins or ends, the turn on the one side lends for both.
-4. Questions. Turns that only ask count less.
-5. Words. The best TOP (or as many as are asked for) earn what the query's words find in them
+   query names. If the query names a speaker, the vector of the query without names is used; otherwise
+   everything that the speaker said would be similar.
+3. Neighbours. A turn of a session gains evidence from the turns around it, because answers follow questions.
+   At the start or end of a session, the turns on the one side count double.
+4. Questions. Turns that contain only a question count less.
+5. Words. The best TOP (or `limit`, if it is more) earn the word match of the query
    (`match_words`), times the factors of their other evidence.
 6. Ties among the TOP best. A newer fact that answers the same question passes an older one; the newest of a
    labelled state passes the others; among few memories, a fact passes the one whose new value it seems to be
    (`relevance.NEW_VALUE`). Of the two best sessions the newer one passes, unless the question is about
-   something settled or the newer turn matches its words less. What is worded as the query passes all.
+   something settled or the newer turn matches its words less. A memory worded as the query passes all others.
 
-Only turns have a session here (`Record.conversation`): a fact neither lends nor borrows.
+Only turns belong to a session (`Record.conversation`): a fact neither gives nor gains evidence in step 3.
 
 The constants are in `relevance.py`, fitted on the development split of conversations (decisions 6, 11, 12, 24
 and 32). Tried and dropped: rank fusion of text and vectors, which gives the best of ten irrelevant memories
@@ -94,7 +94,7 @@ Vector = tuple[float, ...]
 
 
 class Candidate(Struct, frozen=True):
-    """A memory that the query may see, as the indexes know it."""
+    """A memory that the query may see, with its index terms, vector and tokens."""
 
     record: Record
     vector: Vector | None
@@ -105,7 +105,7 @@ class Candidate(Struct, frozen=True):
 class _Terms(Struct, frozen=True):
     """The weight of each term that a memory can earn, and the weight of all terms of the query.
 
-    `telling` are those that tell one thing from others alike: identifiers and names.
+    `telling` are the identifiers and names, which distinguish similar things.
     """
 
     weights: Mapping[str, float]
@@ -114,14 +114,14 @@ class _Terms(Struct, frozen=True):
 
 
 class _Entry(Struct):
-    """A candidate on its way through the ranking."""
+    """A candidate during ranking: `own` is its evidence alone, `weight` includes that of its neighbours."""
 
     candidate: Candidate
     signals: dict[str, float]
     own: float
     weight: float = 0.0
     change: int = 0
-    factor: float = 1.0  # of all its evidence, for its speaker, its role and its time
+    factor: float = 1.0  # multiplies all its evidence, by its speaker, role and time
     tokens: tuple[TokenMatch, ...] = ()
 
     @property
@@ -153,10 +153,10 @@ class _Entry(Struct):
 
 
 def rank(candidates: Sequence[Candidate], vector: Vector | None, query: Query, limit: int) -> list[Scored]:
-    """The best `limit` candidates, best first; statistics are taken over the candidates only.
+    """Return the best `limit` candidates, best first; statistics cover the candidates only.
 
-    Where the query names a speaker among the candidates, vectors are compared without the names; otherwise
-    everything that speaker said would be near.
+    If the query names a speaker of a candidate, the vector of the query without names is used; otherwise
+    everything that the speaker said would be similar.
     """
     terms = _weigh_terms(query, candidates)
     speakers = _find_speakers(candidates, query)
@@ -216,7 +216,7 @@ def _weigh_terms(query: Query, candidates: Sequence[Candidate]) -> _Terms:
 
 
 def _find_speakers(candidates: Sequence[Candidate], query: Query) -> frozenset[str]:
-    """The words of the query that name a speaker of the candidates."""
+    """Return the words of the query that name a speaker of the candidates."""
     words = frozenset(word for name in query.names for word in name_words(name))
     return frozenset(word for c in candidates for word in _speaker_words(c.record) & words)
 
@@ -232,7 +232,7 @@ def _build_entries(
     query: Query,
     speakers: frozenset[str],
 ) -> list[_Entry]:
-    """A runner for each candidate, with the evidence it has by itself."""
+    """Return an entry for each candidate, with its own evidence."""
     wording = build_wording(query.text)
     lengths = [candidate.terms.total() for candidate in candidates]
     average = sum(lengths) / len(lengths) if any(lengths) else 1.0
@@ -261,13 +261,13 @@ def _build_entries(
 
 
 def _match_words(best: Sequence[_Entry], query: Query, terms: _Terms) -> None:
-    """Add what the words of the query find, one by one, in the best candidates."""
+    """Add the evidence of the word match, the word-by-word comparison, to the best candidates."""
     if query.tokens is None:
         return
     weights = weigh_words(query.tokens.words, terms.weights)
     matches = match_words(query.tokens, weights, [entry.candidate.tokens for entry in best])
     if query.explain:
-        from memorywire.search.explain import measure_tokens  # few recalls ask for it
+        from memorywire.search.explain import measure_tokens  # few recalls need it
 
         measured = measure_tokens(query.tokens, weights, [entry.candidate.tokens for entry in best])
         for entry, tokens in zip(best, measured, strict=True):
@@ -281,7 +281,7 @@ def _match_words(best: Sequence[_Entry], query: Query, terms: _Terms) -> None:
 
 
 def _compare_nameless(entries: Sequence[_Entry], nameless: Vector) -> None:
-    """Note how near each is to the query without names; admission uses that, the ranking does not."""
+    """Set the signal `rest`, the cosine with the query without names: for admission, not for ranking."""
     for entry in entries:
         entry.signals["rest"] = cosine(nameless, entry.candidate.vector)
 
@@ -305,7 +305,7 @@ def _apply_factors(
 
 
 def _lend_to_neighbours(entries: Sequence[_Entry]) -> None:
-    """Add what neighbours in a session lend each other; an assistant's turn lends less, borrows nothing."""
+    """Add evidence from neighbours in a session; an assistant's turn gives less and gains nothing."""
     sessions: dict[tuple[str | None, str], list[_Entry]] = {}
     for entry in entries:
         if entry.session is not None:
@@ -332,11 +332,11 @@ def _list_at(index: int, distance: int) -> list[int]:
 
 
 def _supersede_facts(top: Sequence[_Entry], terms: _Terms) -> None:
-    """Among near ties that answer the same question, let the newer pass the older by a small margin.
+    """Among near ties that answer the same question, rank the newer above the older by a small margin.
 
-    An older one that has itself passed another stands for it, with its evidence. Two turns of conversations
-    are left to their sessions: talking about something again does not correct it. The newer one has to have
-    all identifiers and names of the query that the older one has, and the time that the query names.
+    An older memory that has passed another one counts with the raised weight. Two turns of conversations are
+    left to `_supersede_session`: talking about something again does not correct it. The newer memory must
+    have all identifiers and names of the query that the older one has, and match its time if that one does.
     """
     by_age = sorted(top, key=lambda entry: (entry.record.moment, entry.record.id))
     for index, newer in enumerate(by_age):
@@ -356,10 +356,10 @@ def _supersede_facts(top: Sequence[_Entry], terms: _Terms) -> None:
 
 
 def _prefer_newest_states(top: Sequence[_Entry], *, settled: bool) -> None:
-    """Let the newest memory of a state pass the older ones, and mark those.
+    """Rank the newest memory of a state above the older ones, and mark those.
 
-    Where the question is about something settled, or about a time of which only an older one is, they are
-    only marked.
+    If the question is about something settled, or only the older memory is of the time that it names, the
+    older one is only marked.
     """
     states: dict[tuple[str | None, str, str], list[_Entry]] = {}
     for entry in top:
@@ -377,9 +377,9 @@ def _prefer_newest_states(top: Sequence[_Entry], *, settled: bool) -> None:
 
 
 def _prefer_new_value(top: Sequence[_Entry], terms: _Terms) -> None:
-    """Let the fact that seems to be the new value of the first fact pass it.
+    """Rank the fact that seems to be the new value of the first fact above it.
 
-    There is nothing to guess where the first one has passed another by its words or its slot.
+    Does nothing if the first fact has already passed another one, by its terms or its slot.
     """
     facts = [entry for entry in top if entry.session is None]
     if not facts or "newest" in facts[0].signals or facts[0].weight <= 0:
@@ -405,7 +405,7 @@ def _prefer_new_value(top: Sequence[_Entry], terms: _Terms) -> None:
 
 
 def _may_follow(newer: _Entry, older: _Entry, terms: _Terms) -> bool:
-    """Whether a fact is of the same owner as another, later, and lacks nothing that tells them apart."""
+    """Whether a fact is later than another of the same user, and lacks none of its distinguishing terms."""
     near = round(cosine(newer.candidate.vector, older.candidate.vector), DIGITS)
     is_later = (
         newer.record.moment > older.record.moment and newer.record.scope.user == older.record.scope.user
@@ -414,7 +414,7 @@ def _may_follow(newer: _Entry, older: _Entry, terms: _Terms) -> bool:
 
 
 def compare_facts(vectors: Sequence[Vector | None]) -> list[float]:
-    """The cosine of each vector with the first one, from the mean of all; 0 where there is no direction."""
+    """Return each vector's cosine with the first, relative to the mean of all; 0 if one is near the mean."""
     known = [vector for vector in vectors if vector is not None and any(vector)]
     centre = [sum(numbers) / (len(known) + CENTRE) for numbers in zip(*known, strict=True)]
     steps = [[*map(sub, vector, centre)] if vector is not None and any(vector) else [] for vector in vectors]
@@ -428,9 +428,9 @@ def compare_facts(vectors: Sequence[Vector | None]) -> list[float]:
 
 
 def _lacks(newer: _Entry, older: _Entry, terms: _Terms, near: float = 0.0) -> bool:
-    """Whether the older one has an identifier, a name or the time of the query, and the newer has not.
+    """Whether the newer memory lacks an identifier, a name or the time of the query that the older one has.
 
-    Of two that are worded nearly alike every word of the query counts: it tells them apart.
+    If the two are worded nearly alike, every term of the query counts, because only it distinguishes them.
     """
     if "in_time" in older.signals and "in_time" not in newer.signals:
         return True
@@ -440,7 +440,7 @@ def _lacks(newer: _Entry, older: _Entry, terms: _Terms, near: float = 0.0) -> bo
 
 
 def _prefer_same_wording(top: Sequence[_Entry]) -> None:
-    """Let memories that are worded as the query pass all others."""
+    """Rank memories with the same wording as the query above all others."""
     others = [entry.weight for entry in top if "exact" not in entry.signals]
     for entry in top:
         if "exact" in entry.signals:
@@ -448,7 +448,7 @@ def _prefer_same_wording(top: Sequence[_Entry]) -> None:
 
 
 def _find_leaders(entries: Sequence[_Entry]) -> list[_Entry]:
-    """The best turns of the two best sessions, best first; empty if there are no two."""
+    """Return the best turns of the two best sessions, best first; empty if there are fewer than two."""
     leaders: dict[tuple[str | None, str], _Entry] = {}
     for entry in entries:
         if entry.session is not None:
@@ -457,7 +457,7 @@ def _find_leaders(entries: Sequence[_Entry]) -> list[_Entry]:
 
 
 def _supersede_session(top: Sequence[_Entry], terms: _Terms) -> None:
-    """Let the second leader pass the first if it is newer and answers by nearly the same terms."""
+    """Rank the second leader above the first if it is newer and matches nearly the same terms."""
     if not (leaders := _find_leaders(top)):
         return
     first, second = leaders

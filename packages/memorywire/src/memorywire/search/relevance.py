@@ -1,29 +1,29 @@
-"""How relevant a memory is to a query: the formulas every store ranks by.
+"""The relevance of a memory to a query: the formulas by which every store ranks.
 
-Evidence is absolute. It is made of the cosine of the vectors and of the share of the query's term
-weight (BM25) that a memory earns; statistics are taken over the memories the query may see, never
-over the whole store, so a tenant's scores do not depend on who shares the file.
+Evidence is absolute. It combines the cosine of the vectors with the share of the query's term
+weight (BM25) that a memory earns; statistics cover the memories the query may see, never the
+whole store, so a tenant's scores do not depend on the other tenants of the file.
 
-Words one by one
-----------------
-One vector for a whole memory blurs what it says: "my pup chewed the rug" is near to a question about
-carpets and a little near to one about dogs. The embedder also gives a direction for every token. For each
-token of the query the nearest token of the memory is looked up (MaxSim), and the cosines are averaged, a
-rare word counting more than a common one. That is the *word match*, about 0.4 for unrelated texts and 0.7
-for an answer.
+Word match
+----------
+One vector for a whole memory loses detail: "my pup chewed the rug" is similar to a question about
+carpets and less similar to one about dogs. The embedder also returns a direction for every token. For each
+token of the query, the nearest token of the memory is found (MaxSim), and the cosines are averaged; rare
+words have more weight than common ones. That is the *word match*, about 0.4 for unrelated texts and 0.7 for
+an answer.
 
-It adds to the evidence of the best candidates (`TOP` of them, or as many as are asked for), times the factors
-of their other evidence: an assistant's words and questions count less, the words of whom the query names
-more. A poor match takes nothing away: a memory that helps with a task need not answer its words. A memory
-without tokens ranks as before.
+It adds to the evidence of the best candidates (`TOP` of them, or `limit` if it is more), times the factors
+of their other evidence: an assistant's words and questions count less, those of a speaker whom the query
+names count more. A poor match subtracts nothing: a memory that helps with a task need not match its words.
+A memory without tokens ranks without it.
 
-Numbers, identifiers, months and days are compared exactly, by the text index, and count nothing here: any
-year is near any other. Both rankers call `match_words`, and all products are whole numbers below 2**24,
-so float32 sums of them are exact in any order and the rankers agree to the last bit.
+Numbers, identifiers, months and days are compared exactly, by the text index, and are ignored here, because
+all years are similar. Both rankers call `match_words`, and all products are integers below 2**24, so
+float32 sums of them are exact in any order and the rankers agree to the last bit.
 
-Measured on the sets for development (docs/results/late-2026-11-18.md). Tried and left out: the weight of
-a term itself instead of its root (less on BEAM); matches in place of the cosine (less on facts); a
-loss for poor matches (less on PrefEval's tasks); 48 and 96 bytes a token.
+Measured on the development sets (docs/results/late-2026-11-18.md). Tried and rejected: the weight of
+a term instead of its root (worse on BEAM); matches in place of the cosine (worse on facts); a
+penalty for poor matches (worse on PrefEval's tasks); 48 and 96 bytes a token.
 """
 
 import math
@@ -49,29 +49,29 @@ _BEND_WEIGHT = MIDDLE + math.log(BEND / (1 - BEND)) / SLOPE
 
 SIDES = (-1, 1)
 NEIGHBOURS = ((1, 0.3), (2, 0.15))
-"""What the turns around a turn of the same session lend it: (distance, share of their evidence) on each side;
-where there is a turn on one side only, it lends for both."""
+"""The evidence that a turn gains from turns of its session: (distance, share of their evidence) on each side;
+a turn that exists on one side only counts for both."""
 
 LOAN_DIGITS = 9
-"""Loans are rounded to so many digits, so that turns with mirrored neighbours tie. With more digits, sums
-that differ only in their last bit would more often be rounded to two numbers."""
+"""Evidence from neighbours is rounded to this many digits, so that turns with mirrored neighbours tie. With
+more digits, sums that differ only in their last bit would more often be rounded to two numbers."""
 
 MACHINE_SAID = 0.5
-"""The factor for an assistant's words, which tell what it said rather than what is so, unless the question
-asks for what it said. They borrow nothing: beside evidence there is always an answer to it, mostly a long
-one."""
+"""The factor for an assistant's words, which are not facts about the user, unless the question asks for what
+the assistant said. They gain nothing from neighbours: every turn with evidence has an answer next to it,
+mostly a long one."""
 
 MACHINE_LENDS = 0.5
-"""The share that an assistant's turn lends: it repeats what was asked, not what was told in passing."""
+"""The share that an assistant's turn gives: it repeats the question, not what was mentioned in passing."""
 
 BRIEF = 80
 LENGTHY = 400
-"""A memory of more than `BRIEF` index terms holds many by chance. With `LENGTHY` terms more, those that it
-shares with the query count half, and never less; what its vector and its words say counts in full."""
+"""A memory with more than `BRIEF` index terms has many by chance. With `LENGTHY` terms more, those that it
+shares with the query count half, and never less; its cosine and its word match count in full."""
 
 ASKING = 0.5
-"""A question among people tells little, but stands beside its answer: a turn that only asks counts this share
-less, and lends this share more."""
+"""A question in a conversation says little, but its answer is next to it: a turn that only asks counts this
+share less, and gives its neighbours this share more."""
 
 IN_TIME = 1.3
 AGO = 2.0
@@ -85,7 +85,7 @@ SPOKE = 1.7
 It is one of the weights that `tools/fit_fusion.py` compares on the development parts of all sets."""
 
 TOP = 50
-"""How many of the best take part when near ties are settled in favour of the newer."""
+"""The number of best candidates among which near ties are decided in favour of the newer."""
 
 NEAR_TIE = 0.7
 SAME_TERMS = 0.8
@@ -99,34 +99,34 @@ LEADERS = 2
 LEADERS_TIE = 0.4
 LEADERS_SAME_TERMS = 0.6
 LEADERS_WORDS = 0.05
-"""The same between the best turns of the two best sessions, where less is asked: a turn says much beside what
-it answers. But the newer must match the words of the query, one by one, as well as the older, or less by
-`LEADERS_WORDS` at most."""
+"""The same for the best turns of the two best sessions, with lower limits, because a turn says much besides
+the answer. But the word match of the newer turn must not be more than `LEADERS_WORDS` below that of the
+older."""
 
 TIE_MARGIN = 1e-9
-"""The margin by which the newer of two such memories is put ahead."""
+"""The margin by which the newer of two such memories is ranked above the older."""
 
 REWORDED = 0.76
-"""From this cosine on, two facts are worded alike rather than one the new value of the other."""
+"""From this cosine on, two facts count as similarly worded, not as the old and new value of something."""
 
 REVISABLE = 256
 CENTRE = 10
 NEAR = 0.2
 SHORT = 1e-4
 DIGITS = 5
-"""A new value is guessed among so many memories at most: of more, the best few do not show what is nearest to
-what. Facts are compared by cosines from their mean, which counts half with `CENTRE` facts; what is so `SHORT`
-has no direction. A fact and its new value are at least so `NEAR`. `DIGITS` are alike in all stores."""
+"""A new value is guessed among at most `REVISABLE` memories: among more, the best few do not show which are
+nearest to each other. Facts are compared by cosines relative to their mean, which counts half with `CENTRE`
+facts and is undefined below length `SHORT`. The cosine of a new value is at least `NEAR`, after rounding."""
 
 NEW_VALUE = {
     "bias": -2.464,
-    "crowd": 4.393,  # how much nearer to the older one another fact is, as a negative number: many are alike
+    "crowd": 4.393,  # minus how much nearer to the older one another fact is, which shows that many are alike
     "answers": 2.921,  # root of the share of the older one's evidence that the newer one has
-    "changes": 1.533,  # whether the newer one tells of a change
+    "changes": 1.533,  # whether the newer one mentions a change
     "changed": -0.56,  # whether the older one does
     "longer": 2.663,  # logarithm of the ratio of their lengths
 }
-"""What each input counts in the logarithm of the odds that a newer fact is the new value of an older one;
+"""The weight of each input in the log odds that a newer fact is the new value of an older one;
 `tools/fit_revisions.py` prints the numbers."""
 
 EXACT_MARGIN = 0.05
@@ -134,33 +134,33 @@ EXACT_MARGIN = 0.05
 
 
 def idf(documents: int, containing: int) -> float:
-    """BM25's weight of a term that `containing` of `documents` memories hold; never negative."""
+    """Return BM25's weight of a term that `containing` of `documents` memories contain; never negative."""
     return math.log1p((documents - containing + 0.5) / (containing + 0.5))
 
 
 def saturation(count: float, length: float, average: float) -> float:
-    """How much of a term's weight a memory earns: 0..1, less for long memories."""
+    """Return the share of a term's weight that a memory earns: 0..1, less for long memories."""
     return count / (count + K1 * (1 - B + B * length / average)) if count else 0.0
 
 
 def evidence(cosine: float, share: float, brevity: float = 1.0) -> float:
-    """What vector and text say for a memory, together."""
+    """Return the evidence for a memory, from its cosine and its share of the query's term weight."""
     return float(max(cosine, 0.0) ** COSINE_POWER + TEXT_WEIGHT * share**TEXT_POWER * brevity)
 
 
 class Fact(Struct, frozen=True):
-    """One of the facts that are compared with the first, how `near` it is to that, and its index terms."""
+    """A fact to compare with the first: `near` is their cosine, `length` its number of index terms."""
 
     id: str
     near: float
     weight: float
     length: int
     changes: bool
-    may_follow: bool  # it is later, of the same owner, and lacks nothing that tells them apart
+    may_follow: bool  # later, of the same user, with all distinguishing terms
 
 
 def measure_new_values(facts: Sequence[Fact]) -> dict[int, tuple[float, ...]]:
-    """The inputs of `NEW_VALUE` for the first fact and each one that may follow it, by its index."""
+    """Return the inputs of `NEW_VALUE` for each fact that may follow the first one, by its index."""
     older, pairs = facts[0], dict[int, tuple[float, ...]]()
     nearest = max([fact.near for fact in facts[1:]], default=0.0)
     for index, fact in enumerate(facts):
@@ -172,8 +172,8 @@ def measure_new_values(facts: Sequence[Fact]) -> dict[int, tuple[float, ...]]:
 
 
 def find_new_value(facts: Sequence[Fact]) -> tuple[int, float] | None:
-    """The index of the fact that is most likely the new value of the first, and the chance that it is; None
-    if that is less than a half.
+    """Return the index of the fact that is most likely the new value of the first, and its probability;
+    None if no probability is above a half.
     """
     best: tuple[float, str, int] = (0.0, "", -1)
     for index, inputs in measure_new_values(facts).items():
@@ -183,15 +183,15 @@ def find_new_value(facts: Sequence[Fact]) -> tuple[int, float] | None:
 
 
 def brevity(length: float) -> float:
-    """What a term counts in a memory of so many: 1 in a brief one, down to a half in a long one."""
+    """Return the factor of term evidence for a memory of `length` terms: from 1 down to a half."""
     return 1 / (1 + min(max(length - BRIEF, 0) / LENGTHY, 1))
 
 
 def relevance(weight: float) -> float:
-    """Evidence as a calibrated 0..1, which never gets to 1: what fits better always has more.
+    """Convert evidence to a calibrated relevance in 0..1, strictly increasing and always below 1.
 
-    A logistic curve up to `BEND`. Above, where floors and verdicts have nothing to decide, it goes on from
-    there as a hyperbola, because the logistic curve would be all ones to the digits that people see.
+    It is a logistic curve up to `BEND`, and above it, where no floor or verdict depends on the value, a
+    hyperbola, because the logistic curve would round to 1 in the digits that people see.
     """
     if weight > _BEND_WEIGHT:
         return 1 - (1 - BEND) / (1 + SLOPE * BEND * (weight - _BEND_WEIGHT))
@@ -199,7 +199,7 @@ def relevance(weight: float) -> float:
 
 
 def weight(relevance: float) -> float:
-    """The evidence that has this relevance, which is more than 0 and less than 1."""
+    """Return the evidence with this relevance, which must be above 0 and below 1."""
     if relevance > BEND:
         return _BEND_WEIGHT + ((1 - BEND) / (1 - relevance) - 1) / (SLOPE * BEND)
     return MIDDLE + math.log(relevance / (1 - relevance)) / SLOPE
@@ -207,8 +207,8 @@ def weight(relevance: float) -> float:
 
 WORD_MATCH = 1.25
 WORD_FLOOR = 0.48
-"""A word match adds to the evidence of a memory what it is above `WORD_FLOOR`, times `WORD_MATCH`. Below it
-takes nothing: what helps with a task need not answer its words."""
+"""A word match adds `WORD_MATCH` times its excess over `WORD_FLOOR` to the evidence. A match below the floor
+subtracts nothing: a memory that helps with a task need not match its words."""
 
 COMMON = 0.3
 """The weight of a word that is not a term of the query: stop words, and words of boilerplate."""
@@ -222,14 +222,14 @@ _DATES = frozenset(
 
 
 def is_compared_exactly(word: str) -> bool:
-    """Whether a word of a query counts nothing in the word match: numbers, identifiers, months and days."""
+    """Whether the word match ignores a word of a query: a number, an identifier, a month or a day."""
     return not word.isalpha() or word in _DATES
 
 
 def weigh_words(words: Sequence[str], term_weights: Mapping[str, float]) -> list[float]:
-    """What each word of a query counts, by the weights of the query's terms.
+    """Return the weight of each word of a query, from the weights of the query's terms.
 
-    Nothing, if none of its terms is among them: any text has an "it".
+    All weights are 0 if no word is one of these terms, because any text matches common words such as "it".
     """
     weights = []
     for word in words:
@@ -244,7 +244,7 @@ def weigh_words(words: Sequence[str], term_weights: Mapping[str, float]) -> list
 def match_words(
     query: QueryTokens, weights: Sequence[float], memories: Sequence[bytes | None]
 ) -> list[float | None]:
-    """The word match of each memory, by its tokens; None for one without tokens."""
+    """Return the word match of each memory, from its tokens; None for a memory without tokens."""
     import numpy as np  # loaded for the first search
 
     matches: list[float | None] = [None] * len(memories)
@@ -267,21 +267,21 @@ def match_words(
 
 
 def evidence_of_words(match: float | None) -> float:
-    """What a word match adds to the evidence of a memory."""
+    """Return the evidence that a word match adds."""
     return 0.0 if match is None else WORD_MATCH * max(match - WORD_FLOOR, 0.0)
 
 
 def answers_as_well(newer: float | None, older: float | None) -> bool:
-    """Whether the word match of a newer turn is little below that of an older one, or one is unknown."""
+    """Whether a newer turn's word match is at most LEADERS_WORDS below an older one's, or one is unknown."""
     return newer is None or older is None or newer >= older - LEADERS_WORDS
 
 
 def read_tokens(vector: bytes | None) -> bytes | None:
-    """The tokens that a vector of the default embedder has beside it (`memorywire_minilm.Reading`)."""
+    """Return the tokens attached to a vector of the default embedder (`memorywire_minilm.Reading`)."""
     return getattr(vector, "tokens", None) or None
 
 
 def read_query_tokens(vector: bytes) -> QueryTokens | None:
-    """The same of a query, with the word that each is of."""
+    """Return the tokens attached to the vector of a query, with the word of each token."""
     tokens: bytes | None = getattr(vector, "tokens", None)
     return QueryTokens(tuple(getattr(vector, "words", ())), tokens) if tokens else None

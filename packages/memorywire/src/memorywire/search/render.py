@@ -1,4 +1,4 @@
-"""The one way to hand recalled memories to a model: fenced, labelled, and unable to pose as anything else."""
+"""Renders recalled memories for a model: fenced and labelled, so that they cannot pose as anything else."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -76,7 +76,7 @@ _QUOTE = "| "
 _STANDINS = str.maketrans("<>[]#◁▷", "‹›⟦⟧＃‹›")
 
 # Joiners of emoji and of Persian, selectors of emoji and soft hyphens stay, because ordinary text has them.
-# Everything else that hides, turns a line around or speaks to a terminal is spelled out.
+# All other characters that hide, reverse a line or control a terminal are spelled out.
 _HIDDEN = (
     r"\x{1f3f4}[\x{e0030}-\x{e007a}]{2,6}\x{e007f}|["
     r"\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{61c}\x{115f}\x{1160}\x{180e}\x{200b}\x{200e}\x{200f}"
@@ -86,11 +86,11 @@ _HIDDEN = (
 
 
 def render(hits: Sequence[Hit], *, max_tokens: int | None = None) -> str:
-    """The block to put before a model: a line that says what it is, then each hit between fences.
+    """Return the block to put before a model: a line that explains it, then each hit between fences.
 
-    A fence names the id, source, trust and time of its memory; every line inside begins with a quotation
-    bar. What could pose as a fence or as a turn of the conversation stays legible, in other brackets. With
-    `max_tokens`, a hit that does not fit is left out whole. Nothing to show is an empty string.
+    A fence has the id, source, trust and time of its memory; every line inside begins with a quotation
+    bar. Text that could pose as a fence or as a turn of the conversation gets other brackets. With
+    `max_tokens`, a hit that does not fit is left out whole. Without any hit, the result is an empty string.
     """
     fitting = list(_take_fitting([_fence(hit.record) for hit in hits], max_tokens))
     return "\n".join([PREAMBLE, *fitting]) if fitting else ""
@@ -101,11 +101,11 @@ BLOCK_END = "</memory>"
 
 
 def render_lines(texts: Sequence[str], budget: int) -> tuple[list[int], str]:
-    """A compact block of one line for each text, and the places of the texts that fit into the budget.
+    """Return the indexes of the texts that fit into the budget, and a block with one line for each of them.
 
-    The texts are fenced as data: none can end the block, pose as a turn of the conversation, or begin a line
-    of its own. A text that does not fit is left out whole, and a shorter one after it may still fit. Without
-    any text the block is empty.
+    The texts are fenced as data: none can end the block, pose as a turn of the conversation, or start a new
+    item. A text that does not fit is left out whole, and a shorter one after it may still fit. Without any
+    text the block is empty.
     """
     places: list[int] = []
     lines: list[str] = []
@@ -144,15 +144,15 @@ def _fence(record: Record) -> str:
 
 
 def neutralise(text: str) -> str:
-    """The text with fences and role tokens in other brackets and hidden characters spelled out."""
+    """Return the text with fences and role tokens in other brackets and hidden characters spelled out."""
     if text.isascii() and text.isprintable() and not any(sign in text for sign in "<[]#"):
-        return text  # as most memories are; no pattern could match
+        return text  # most memories are; no pattern could match
     lines = _compile(r"\r\n?|[\x{2028}\x{2029}\x{85}]").sub("\n", text)
     return str(_compile(_HIDDEN).sub(_spell_out, _neutralise_marks(lines)))
 
 
 def _neutralise_marks(text: str) -> str:
-    """The text with other brackets in every mark of a chat format or of our fence."""
+    """Replace the brackets of every mark of a chat format or of our fence."""
     if text.isascii() and not any(sign in text for sign in ("<", "[", "]", "#")):
         return text
     folded, places = seen(text.translate(BARS))
@@ -168,7 +168,7 @@ def _neutralise_marks(text: str) -> str:
 
 
 def _replace_brackets(mark: str) -> str:
-    """The mark in other brackets, whatever brackets it was written in."""
+    """Return the mark with other brackets, whatever its own are."""
     return "".join(
         face.translate(_STANDINS) if face in "<>[]#◁▷" else char
         for char, face in zip(mark, mark.translate(FACES), strict=True)
@@ -180,7 +180,7 @@ def _format_label(value: str) -> str:
 
 
 def _spell_out(match: Any) -> str:
-    """Spell the character out; a flag, which is spelled in such characters, stays as it is."""
+    """Spell the character out; an emoji flag, which consists of such characters, stays as it is."""
     return str(match[0]) if len(match[0]) > 1 else f"⟦U+{ord(match[0]):04X}⟧"
 
 
@@ -193,7 +193,7 @@ def _format_time(moment: int) -> str:
 
 @cache
 def _compile(pattern: str) -> Any:
-    """A linear-time pattern; its engine is loaded when the first block is rendered."""
+    """Compile a linear-time pattern; its engine is imported when the first block is rendered."""
     import re2
 
     options = re2.Options()

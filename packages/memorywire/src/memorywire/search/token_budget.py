@@ -12,23 +12,23 @@ tokenizers take about so many more tokens for it."""
 
 
 def tokens(record: Record) -> int:
-    """What a memory's content costs: four bytes a token, rounded up; an object as its JSON."""
+    """Return the tokens of a memory's content: four bytes a token, rounded up; an object as its JSON."""
     return cost(wording(record))
 
 
 def cost(text: str) -> int:
-    """What a text costs in tokens."""
+    """Return the tokens of a text."""
     return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
 def wording(record: Record) -> str:
-    """A memory's content as a model reads it: the text, or an object as JSON."""
+    """Return a memory's content as a model reads it: the text, or an object as JSON."""
     content = record.content
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
 def pack(hits: Sequence[Scored], most: int | None, k: int) -> tuple[list[Scored], list[Scored]]:
-    """The best `k` that fit together, whole and in order, and those passed over because they did not fit."""
+    """Return the best `k` whole hits that fit the budget, in order, and those that did not fit."""
     if most is None:
         return list(hits[:k]), []
     chosen_hits: list[Scored] = []

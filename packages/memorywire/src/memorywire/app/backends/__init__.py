@@ -1,4 +1,4 @@
-"""Definitions of backends at work: which agents they serve, and the stores they describe."""
+"""Backends: opens the stores that definitions describe, and serves the agents bound to them."""
 
 from memorywire.app.backends.registry import Backends, Rules, name_of, rules_from
 

@@ -1,4 +1,4 @@
-"""From a definition to a store: the key from the environment, the address admitted, the tenant kept apart."""
+"""Opens the store of a definition: reads its key, checks its address and separates its tenants."""
 
 import asyncio
 import ipaddress
@@ -42,23 +42,23 @@ _NEAR = frozenset(
     {"schema", "pool", "prepare", "notify", "stale", "sslmode", "channel_binding", "require_auth"}
     | {"connect_timeout", "application_name", "target_session_attrs"}
 )
-"""Options of a Postgres URL that lead to no other host, file or service than the URL itself does."""
+"""Options of a Postgres URL that cannot redirect it to another host, file or service."""
 
-_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that is handed out; the rest only looks public
+_UNICAST = ipaddress.IPv6Network("2000::/3")  # allocated addresses; `is_global` accepts others too
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class Hosts(Struct, frozen=True, kw_only=True):
-    """Which hosts a backend may be on: any with public addresses, and those that were named.
+    """The hosts that a backend may use: those with public addresses, and those in `named`.
 
-    `resolve` gives the addresses of a host.
+    `resolve` returns the addresses of a host.
     """
 
     named: frozenset[str]
     resolve: Resolve
 
     def check(self, url: str) -> None:
-        """Raise for a URL that could never be used; its addresses are checked again on each use."""
+        """Raise for a URL that a backend may not use; its addresses are checked again on each use."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -75,7 +75,7 @@ class Hosts(Struct, frozen=True, kw_only=True):
             raise InvalidRequest(f"a backend cannot have the option {far[0]}", field="url", fix=fix)
 
     def pin_address(self, url: str) -> str:
-        """The URL of a Postgres database with the admitted address, so that it is not resolved again."""
+        """Add the checked address to a Postgres URL, so that the driver does not resolve the host again."""
         parts = urlsplit(url)
         if parts.hostname is None or parts.hostname in self.named:
             return url
@@ -84,7 +84,7 @@ class Hosts(Struct, frozen=True, kw_only=True):
         return parts._replace(query=urlencode(options, quote_via=quote)).geturl()
 
     def resolve_public(self, host: str, port: int) -> str:
-        """An address of the host to connect to; raises Forbidden when any of them is not to be reached."""
+        """Return an address of the host; raises Forbidden if any of its addresses is not public."""
         addresses = self.resolve(host, port)
         if not addresses:
             raise StoreUnavailable(f"{host} has no address")
@@ -95,7 +95,7 @@ class Hosts(Struct, frozen=True, kw_only=True):
 
 
 def addresses(host: str, port: int) -> list[str]:
-    """The addresses that the system's resolver gives."""
+    """Return the addresses of a host from the system's resolver; raises StoreUnavailable."""
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -106,7 +106,7 @@ def addresses(host: str, port: int) -> list[str]:
 def _is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
-        # The IPv4 address that it stands for, where a gateway would translate it.
+        # The IPv4 address that it embeds, if a gateway would translate it.
         inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
         if ip in _TRANSLATED:
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
@@ -120,15 +120,15 @@ T = TypeVar("T")
 
 
 Owed: TypeAlias = Callable[[], Awaitable[Sequence[Change]]]
-"""Gives the changes that the store has not received yet."""
+"""Returns the changes that the store has not received yet."""
 
 
 def with_fallback(store: Store, here: Store, pending: Owed) -> Store:
-    """The store, with `here` answering its reads when it fails; its own answers always stand.
+    """Return the store with a fallback: when a read of it fails, `here` answers.
 
-    It satisfies FallsBack, so that a recall can say who answered. What is deleted or replaced is deleted in
-    `here` first, even while the store is only owed the change. So falling back brings nothing back: `here`
-    may know less than the backend, and never more.
+    It satisfies FallsBack, so that a recall can report which store answered. A change first ends in `here`
+    the memories that it deletes or replaces, even while it is pending for the store. So a fallback never
+    returns a deleted memory: `here` may have fewer memories than the backend, never more.
     """
     kind = type("WithFallback", (_WithFallback,), {})
     return cast("Store", kind(store, here, pending))
@@ -184,7 +184,7 @@ class _WithFallback:
             return
         ids = [*(end.id for end in change.end), *change.erase, *(put.record.id for put in change.put)]
         records = await self._here.get(change.scope, ids)
-        if records or change.erase:  # only what it takes away, without what it brings
+        if records or change.erase:  # apply its deletions only, not its puts
             reasons = {end.id: end.reason for end in change.end}
             ends = tuple(
                 End(id=record.id, version=record.version, reason=reasons.get(record.id, EndReason.REPLACED))
@@ -211,7 +211,7 @@ class _WithFallback:
             return await here.recalls(records) if isinstance(here, RecallCounter) else [0] * len(records)
 
     def __getattr__(self, name: str) -> Any:
-        """Abilities of the store inside, for those it has."""
+        """Delegate optional methods to the wrapped store, so that only those it has exist."""
         attribute = getattr(self._inner, name)
         return {"touch": self._touch, "recalls": self._recalls}.get(name, attribute)
 
@@ -220,7 +220,7 @@ Rename: TypeAlias = Callable[[Scope], Scope]
 
 
 def with_prefix(store: Store, tenant: str, prefix: str) -> Store:
-    """The store as one tenant sees it: its agents have the prefix there, in every verb; no others show."""
+    """Return one tenant's view of a shared store: every method adds and removes its agents' prefix."""
 
     def outward(scope: Scope) -> Scope:
         if scope.tenant != tenant:
@@ -232,13 +232,13 @@ def with_prefix(store: Store, tenant: str, prefix: str) -> Store:
             raise StoreCorrupt("the backend answered with memories of another tenant")
         return replace(scope, tenant=tenant, agent=scope.agent.removeprefix(prefix))
 
-    # A class of its own for each: which abilities it has depends on the store inside.
+    # A new class each time: protocol checks are cached by class, and depend on the wrapped store.
     kind = type("Renamed", (_Renamed,), {})
     return cast("Store", kind(store, outward, homeward))
 
 
 class _Renamed:
-    """Any verb of the store inside, with scopes renamed in its arguments and in its answer."""
+    """Delegates every method to the wrapped store, with scopes renamed in arguments and results."""
 
     def __init__(self, inner: Store, outward: Rename, homeward: Rename) -> None:
         self._inner = inner
@@ -257,7 +257,7 @@ class _Renamed:
 
 
 def _map_value(value: Any, rename: Rename) -> Any:
-    """The value with every scope in it renamed, at any depth."""
+    """Return the value with every scope in it renamed, at any depth."""
     if isinstance(value, Scope):
         return rename(value)
     if isinstance(value, Struct):
@@ -285,7 +285,7 @@ _OWN = "MEMORYWIRE_*"
 
 
 def check(definition: Definition, rules: Rules) -> None:
-    """Raise before a definition is kept that may not be used here."""
+    """Raise unless the rules allow this definition; called before it is stored and when it is opened."""
     if definition.kind not in (*known_schemes(), *PREVIEWS):
         raise InvalidRequest(
             "no store has this URL scheme", field="url", fix=f"one of: {', '.join(known_schemes())}"
@@ -296,7 +296,7 @@ def check(definition: Definition, rules: Rules) -> None:
             field="preview",
             fix=f"set preview in the definition, and MEMORYWIRE_BACKEND_PREVIEWS={definition.kind}",
         )
-    # The variables that it reads; of those of tenants, the pattern with any tenant in it.
+    # The variables that it reads; for a key by tenant, the pattern with an example tenant.
     by_tenant = definition.tenancy.kind is TenancyKind.KEY_PER_TENANT
     variables = [definition.tenancy.variable("ANY")] if by_tenant else []
     if definition.key_env is not None:
@@ -327,14 +327,14 @@ def _hosts(rules: Rules) -> Hosts:
 async def open_backend(
     edition: Edition, rules: Rules, *, name: str, here: Store, owed: Owed, space: Space, clock: Clock
 ) -> Store:
-    """The store that the definition describes, as its tenant may use it; `here` is what it falls back on."""
+    """Open the store of a definition for its tenant; `here` is the fallback, if the definition wants one."""
     definition, tenant = edition.definition, edition.tenant
     await asyncio.to_thread(check, definition, rules)
     url = definition.url
-    if _KEY in url:  # no problem ever shows the key, nor the URL with it
+    if _KEY in url:  # no error may show the key, nor the URL with it
         by_tenant = definition.tenancy.kind is TenancyKind.KEY_PER_TENANT
         variable = definition.tenancy.variable(tenant) if by_tenant else definition.key_env or ""
-        _refuse_unless_allowed(variable, rules)  # the name of a tenant may spell one of ours
+        _refuse_unless_allowed(variable, rules)  # a tenant's name may form one of our variables
         key = rules.env.get(variable)
         if not key:
             detail = f"the key of this backend is to be in {variable}, which is not set"
@@ -355,10 +355,10 @@ async def open_backend(
 
 
 def answer_from(here: Store, name: str, owed: Owed, error: StoreError) -> Store:
-    """The backend of that name while it cannot be opened: `here` answers reads, and a write is owed.
+    """Return a stand-in for a backend that cannot be opened: `here` answers reads, writes stay pending.
 
-    It has the features and abilities of `here`, because those of the backend are unknown. It must not
-    be closed: that would close `here`.
+    It has the features and optional methods of `here`, because those of the backend are unknown. It must
+    not be closed: that would close `here`.
     """
 
     async def refuse(verb: str, call: Call[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The book of backends: definitions are made, forked, retired and bound, and bound agents served."""
+"""The registry of backends: creates, forks, retires and binds definitions, and serves bound agents."""
 
 import asyncio
 import hashlib
@@ -31,14 +31,14 @@ from memorywire.policy.redact import Redactor
 from memorywire.stores.contract import Store
 
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
-"""The addresses of a host."""
+"""Returns the addresses of a host."""
 
 
 class Rules(Confidential, frozen=True, kw_only=True):
-    """What definitions may use: variables with keys, hosts that are not public, adapters in preview.
+    """What definitions may use: variables with keys, hosts without public addresses, preview adapters.
 
-    Nothing is allowed unless it is named. Our own variables are never a backend's key. `env` is where keys
-    are looked up, `resolve` resolves hosts where the system does not.
+    Only what is listed is allowed; MEMORYWIRE_* variables never are. Keys are looked up in `env`; `resolve`
+    replaces the system's resolver.
     """
 
     HIDDEN: ClassVar = frozenset({"env"})
@@ -51,7 +51,7 @@ class Rules(Confidential, frozen=True, kw_only=True):
 
 
 def rules_from(env: Mapping[str, str]) -> Rules:
-    """From MEMORYWIRE_BACKEND_KEYS, _HOSTS and _PREVIEWS: names with commas between."""
+    """Build the rules from MEMORYWIRE_BACKEND_KEYS, _HOSTS and _PREVIEWS: comma-separated names."""
     return Rules(
         keys=_names(env, "KEYS"),
         hosts=frozenset(_names(env, "HOSTS")),
@@ -72,7 +72,7 @@ _FIX = (
 
 
 def refuse_secrets(definition: Definition, redactor: Redactor | None) -> None:
-    """Raise SecretLeakage, which never repeats the value, when a definition holds a key in clear."""
+    """Raise SecretLeakage, which never contains the value, if a definition has a key in plain text."""
     part = find_literal_secret(definition.url)
     if part is not None:
         raise SecretLeakage(f"{part} in the URL is in plain text", field="url", fix=_FIX)
@@ -89,13 +89,13 @@ _FRESH_MS = 1_000
 _ATTEND_SECONDS = 10.0
 _REOPEN_SECONDS = 5.0
 _PASSING = (StoreUnavailable, StoreBusy, StoreCorrupt)
-"""Problems with opening a backend that may be over the next time; the others need a person."""
+"""Errors from opening a backend that are worth a retry; the others need a person."""
 
 
 def name_of(edition: Edition) -> str:
-    """The name of an edition's store in receipts and in the outbox.
+    """Return the name of an edition's store in receipts and in the outbox.
 
-    No two tenants and no two definitions share it: what one of them is owed must never be paid to another.
+    It is unique by tenant and definition, so that pending changes never reach another backend.
     """
     mark = hashlib.sha256(f"{edition.tenant}\n{edition.digest}".encode()).hexdigest()
     return f"backend:{edition.definition.name}@{mark[:12]}"
@@ -104,7 +104,7 @@ def name_of(edition: Edition) -> str:
 class _Open(Struct):
     """A backend that a tenant uses: its store, its background work, and its last known health.
 
-    `is_away`: it could not be opened, and the store only answers from its fallback.
+    `is_away`: the backend could not be opened, and `store` is a stand-in that reads from the fallback.
     """
 
     store: Store
@@ -114,9 +114,9 @@ class _Open(Struct):
 
 
 class Backends:
-    """What definitions there are and whom they serve.
+    """The definitions and their bindings to agents.
 
-    What another process changes is seen within a second.
+    A change by another process takes effect within a second.
     """
 
     def __init__(self, journal: Journal, context: Context, rules: Rules) -> None:
@@ -133,11 +133,11 @@ class Backends:
     async def create(
         self, tenant: str, document: Mapping[str, Json], by: str, parent: str | None = None
     ) -> Edition:
-        """Keep a definition; the same one made again is the same edition.
+        """Store a definition and return its edition; an equal definition has the same edition.
 
-        Raises SecretLeakage for a definition with a key in clear: it is kept for good and shown to operators.
+        Raises SecretLeakage for a key in plain text: a definition is permanent and visible to operators.
         """
-        from memorywire.app.backends.opening import check  # needed by few, and slow to load
+        from memorywire.app.backends.opening import check  # slow to import, and rarely used
 
         definition = definition_of(document)
         governance = self._context.governance
@@ -158,19 +158,19 @@ class Backends:
         return await self.get(tenant, edition.digest)
 
     async def fork(self, tenant: str, name: str, changes: Mapping[str, Json], by: str) -> Edition:
-        """A definition like another but for these fields, which names the other as its parent."""
+        """Create a copy of a definition with these fields changed, and the original as its parent."""
         edition = await self.get(tenant, name)
         return await self.create(tenant, {**edition.definition.document(), **changes}, by, edition.digest)
 
     async def get(self, tenant: str, name: str) -> Edition:
-        """The edition of that digest, or the newest of that name."""
+        """Return the edition with that digest, or the newest with that name. Raises NotFound."""
         return await self._definitions.find(tenant, name)
 
     async def list(self, tenant: str) -> list[Edition]:
         return await self._definitions.list_editions(tenant)
 
     async def retire(self, tenant: str, name: str, by: str) -> Edition:
-        """Let no agent be bound to it any more."""
+        """Retire an edition: no agent can be bound to it any more."""
         edition = await self.get(tenant, name)
         entry = self._build_entry("retired", tenant, by, edition.digest)
         await self._definitions.retire(edition, self._context.clock(), entry)
@@ -178,7 +178,7 @@ class Backends:
         return await self.get(tenant, edition.digest)
 
     async def bind(self, tenant: str, name: str, agent: str, by: str) -> Edition:
-        """Keep an agent's memories there from now on; those it has stay where they are."""
+        """Store an agent's new memories in the backend; existing ones stay where they are."""
         edition = await self.get(tenant, name)
         entry = self._build_entry("bound", tenant, by, edition.digest, agent)
         await self._definitions.bind(edition, agent, self._context.clock(), by, entry)
@@ -186,13 +186,13 @@ class Backends:
         return await self.get(tenant, edition.digest)
 
     async def unbind(self, tenant: str, agent: str, by: str) -> None:
-        """Keep an agent's memories here again."""
+        """Store an agent's new memories in the default store again."""
         entry = self._build_entry("unbound", tenant, by, None, agent)
         await self._definitions.unbind(tenant, agent, entry)
         self._read_at = None
 
     async def store_of(self, scope: Scope) -> Store | None:
-        """The store that keeps the agent's memories, when it is bound to one."""
+        """Return the backend that the agent is bound to; None if it is not bound."""
         now = self._context.clock()
         if self._read_at is None or not 0 <= now - self._read_at < _FRESH_MS:
             rows = await self._definitions.list_bindings(None)
@@ -202,12 +202,12 @@ class Backends:
         return None if digest is None else await self._store(scope.tenant, digest)
 
     def healthy(self, edition: Edition) -> bool | None:
-        """How the backend was when it was last asked; None when it is not in use, or is never asked."""
+        """Return the result of the last health check; None if the backend is not open or never checked."""
         backend = self._open.get((edition.tenant, edition.digest))
         return None if backend is None else backend.healthy
 
     def wake(self) -> None:
-        """Deliver pending writes to backends in the background, even when they are not in use."""
+        """Deliver pending writes to backends in the background, even if no agent uses them now."""
         if self._attending is None:
             self._attending = asyncio.create_task(self._attend())
 
@@ -226,7 +226,7 @@ class Backends:
         self._open.clear()
 
     async def _attend(self) -> None:
-        """Open backends that are owed something, now and then: an open store is repaid."""
+        """Periodically open backends with pending changes: an open one has a task that redelivers them."""
         while True:
             editions: list[Edition] = []
             with suppress(StoreError):
@@ -234,7 +234,7 @@ class Backends:
                 every = await self._definitions.list_editions(None)
                 editions = [edition for edition in every if name_of(edition) in store_names]
             for edition in editions:
-                with suppress(MemorywireError):  # it is away: there is another look
+                with suppress(MemorywireError):  # unreachable: the next round tries again
                     await self._store(edition.tenant, edition.digest)
             await asyncio.sleep(_ATTEND_SECONDS)
 
@@ -279,10 +279,10 @@ class Backends:
         return _Open(store, (reopening,), healthy=False, is_away=True)
 
     async def _keep_opening(self, edition: Edition) -> None:
-        """Try to open a backend that is away, until it succeeds; then it answers for itself."""
+        """Retry opening an unreachable backend until it succeeds, then replace its stand-in."""
         while True:
             await asyncio.sleep(_REOPEN_SECONDS)
-            with suppress(MemorywireError):  # it is still away: there is another try
+            with suppress(MemorywireError):  # still unreachable: try again
                 self._open[edition.tenant, edition.digest] = await self._open_backend(edition)
                 return
 
@@ -301,7 +301,7 @@ class Backends:
 
 
 async def _watch(backend: _Open, definition: Definition) -> None:
-    """Ask how the backend is, now and then, until cancelled."""
+    """Check the backend's health periodically, until cancelled."""
     while True:
         try:
             backend.healthy = bool((await backend.store.health()).get("ok"))
