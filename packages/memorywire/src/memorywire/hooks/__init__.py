@@ -1,1 +1,1 @@
-"""Coding agents: what they tell their hooks, what hooks answer, and the logs of their sessions."""
+"""Hooks of coding agents: their input and output, and the logs of their sessions."""

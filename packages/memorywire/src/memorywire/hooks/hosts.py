@@ -1,6 +1,6 @@
-"""What a coding agent tells a hook, and the words in which it wants to be answered.
+"""The input and output formats of hooks, by coding agent, and the state of their sessions.
 
-Claude Code and Codex speak alike; Cursor has names of its own and takes no context behind a prompt.
+Claude Code and Codex have the same format; Cursor has other names and accepts no context after a prompt.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from memorywire.runtime.files import lock, write_whole
 
 
 class Moment(StrEnum):
-    """When a hook is called: a session starts, a prompt is sent, or a turn has ended."""
+    """The moment of a hook: a session starts, a prompt is sent, or a turn has ended."""
 
     START = "start"
     PROMPT = "prompt"
@@ -40,7 +40,7 @@ _CURSOR = {
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """One call of a hook. `fresh` says that the model has nothing before it of what it was shown before."""
+    """One call of a hook. `fresh`: the model's context does not contain the memories shown earlier."""
 
     event: str
     moment: Moment
@@ -59,7 +59,7 @@ class Briefing(Struct, frozen=True, kw_only=True):
 
 
 def parsed(text: str | bytes) -> Call:
-    """The call that a host made; raises InvalidRequest for what no host says."""
+    """Parse the input of a hook; raises InvalidRequest if no known host sends it."""
     try:
         payload = parse_json(text)
     except ValueError:
@@ -87,7 +87,7 @@ def parsed(text: str | bytes) -> Call:
 
 
 def answer(call: Call, briefing: Briefing) -> dict[str, Json]:
-    """What to print; nothing to say is an empty object."""
+    """Return the output of a hook; an empty object if there is nothing to report."""
     if call.event in _CURSOR:
         return {"additional_context": briefing.context} if briefing.context else {}
     output: dict[str, Json] = {"systemMessage": briefing.notice} if briefing.notice else {}
@@ -101,7 +101,7 @@ _MOST_SHOWN = 500
 
 
 class Session(Struct, frozen=True, kw_only=True):
-    """`cursor` bytes of the log are in the spool; `head` tells whether it is still the same log."""
+    """A session: `cursor` bytes of its log are buffered; `head`, a digest, identifies the log."""
 
     id: str
     cursor: int = 0
@@ -110,21 +110,21 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 class Spooled(Struct, frozen=True, kw_only=True):
-    """Whole lines of one session's log that wait to be taken in."""
+    """A buffer file with complete lines of one session's log, not yet processed."""
 
     path: Path
     session: str
 
 
 class Sessions:
-    """The sessions of one home folder, a small file each."""
+    """The sessions of one home folder, each in a small file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @staticmethod
     def at_home(env: Mapping[str, str]) -> "Sessions":
-        """Under MEMORYWIRE_HOME, else in the platform's folder for a user's state."""
+        """Return the sessions under MEMORYWIRE_HOME, else in the platform's folder for user state."""
         if env.get("MEMORYWIRE_HOME"):
             return Sessions(Path(env["MEMORYWIRE_HOME"]).expanduser() / "sessions")
         import platformdirs
@@ -133,11 +133,11 @@ class Sessions:
 
     @property
     def opening(self) -> Path:
-        """Where the opening of the next session is kept."""
+        """The file with the cached briefing for the next session."""
         return self._folder / "opening"
 
     def load(self, id: str) -> Session:
-        """As it was saved; a file that cannot be read is a session that begins."""
+        """Load a session; a new one if its file cannot be read."""
         try:
             state = json.loads(self._file(id).read_bytes())
             return Session(
@@ -152,19 +152,19 @@ class Sessions:
         write_whole(self._file(session.id), json.dumps(document).encode())
 
     def note_shown(self, id: str, ids: Sequence[str], *, fresh: bool = False) -> None:
-        """Add memories to those the model was shown; a `fresh` model has seen none before.
+        """Add memories to those that the model was shown; a `fresh` model has seen none before.
 
-        The cursor stays where it is by now: a hook that gathers may have moved it meanwhile.
+        It reloads the session and keeps its cursor, which another hook may have moved meanwhile.
         """
         with self.exclusive():
             session = self.load(id)
             self.save(replace(session, shown=(*(() if fresh else session.shown), *ids)))
 
     def gather(self, session: Session, log: Path) -> Session:
-        """Copy the whole lines behind the cursor into the spool, then move the cursor behind them."""
+        """Copy the complete lines after the cursor to a buffer file, then move the cursor after them."""
         with log.open("rb") as file:
             length = min(session.cursor, _HEAD_BYTES)
-            is_same = _digest(file.read(length)) == session.head  # begins as it did when the cursor was set
+            is_same = _digest(file.read(length)) == session.head  # same start as when the cursor was set
             start = session.cursor if is_same else 0
             file.seek(start)
             new = file.read()
@@ -172,7 +172,7 @@ class Sessions:
             file.seek(0)
             head = file.read(min(_HEAD_BYTES, start + len(new)))
         if new:
-            # Named by its place: who copies the same lines again writes the same file again.
+            # Named by its offsets: a second copy of the same lines writes the same file.
             name = f"{_name(session.id)}.{start}-{start + len(new)}.spool"
             write_whole(self._folder / name, json.dumps({"session": session.id}).encode() + b"\n" + new)
         session = replace(session, cursor=start + len(new), head=_digest(head))
@@ -180,7 +180,7 @@ class Sessions:
         return session
 
     def spooled(self) -> list[Spooled]:
-        """What waits, in the order of each session's log."""
+        """Return the buffer files, in the order of each session's log."""
         files: list[tuple[str, int, Spooled]] = []
         for path in self._folder.glob("*.spool"):
             name, place, _ = path.name.rsplit(".", 2)
@@ -197,7 +197,7 @@ class Sessions:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Waits for other hooks that change a session, for the time of a `with`."""
+        """Hold the lock for changing sessions; waits for other hooks."""
         with self._lock("changing", wait=True):
             yield
 
@@ -218,7 +218,7 @@ class Sessions:
 
 
 def lines_of(spooled: Spooled) -> Sequence[bytes]:
-    """The lines of the log, without the line that says whose they are."""
+    """Return the lines of the log, without the first line, which names the session."""
     return spooled.path.read_bytes().split(b"\n")[1:]
 
 
@@ -236,15 +236,15 @@ _GOOD_FOR_MS = 6 * 3_600_000
 
 
 def circumstances(env: Mapping[str, str], arguments: Sequence[str]) -> str:
-    """A digest of what decides which memory is meant: the environment's settings and typed options."""
+    """Return a digest of the settings in the environment and the options, which select the memory."""
     variables = sorted((name, value) for name, value in env.items() if name.startswith("MEMORYWIRE_"))
     return hashlib.blake2b(json.dumps([variables, list(arguments)]).encode(), digest_size=16).hexdigest()
 
 
 def files_of(stores: Sequence[str], config: Path) -> list[Path] | None:
-    """The files that change whenever the memory does; None when it is not in one file of this machine.
+    """Return the files that change with the memory; None if it is not in one file of this machine.
 
-    A path that depends on the folder one stands in is not one file.
+    A path relative to the current folder is not one file.
     """
     if len(stores) > 1 or not stores[0].startswith("sqlite:") or stores[0].startswith(_RELATIVE):
         return None
@@ -255,7 +255,7 @@ def files_of(stores: Sequence[str], config: Path) -> list[Path] | None:
 
 
 def keep(path: Path, briefing: Briefing, *, files: Sequence[Path], under: str, now: int) -> None:
-    """Keep a briefing for the next session; it must show no memory."""
+    """Cache a briefing for the next session; it must not contain memories."""
     document = {
         "under": under,
         "until": now + _GOOD_FOR_MS,
@@ -267,7 +267,7 @@ def keep(path: Path, briefing: Briefing, *, files: Sequence[Path], under: str, n
 
 
 def kept(path: Path, *, under: str, now: int) -> Briefing | None:
-    """What was made under these circumstances, when it is still good."""
+    """Return the briefing cached for this digest if it is not outdated; else None."""
     try:
         document = json.loads(path.read_bytes())
         good = document["under"] == under and now < document["until"]

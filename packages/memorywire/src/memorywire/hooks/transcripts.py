@@ -1,7 +1,7 @@
-"""Reading the log of a coding agent's session: what a person and the agent said, and nothing around it.
+"""Reads the log of a coding agent's session: only the messages of the person and of the agent.
 
-Claude Code, Codex and Cursor each write one JSON object a line. Results of tools, side conversations and the
-blocks that hosts put around a prompt are no part of what was said.
+Claude Code, Codex and Cursor each write one JSON object a line. Tool results, side conversations and the
+blocks that hosts put around a prompt are not messages.
 """
 
 import json
@@ -29,7 +29,7 @@ _WRAPPING = re.compile(r"</?user_query>")
 
 
 def messages(lines: Iterable[bytes]) -> list[dict[str, Json]]:
-    """The turns of these lines, as the message layer takes them; what is not understood is left out."""
+    """Return the turns in these lines for the message layer; skips unknown lines."""
     turns: list[dict[str, Json]] = []
     for line in lines:
         try:
@@ -56,7 +56,7 @@ def _words(content: Json) -> str:
 
 
 def _moment(stamp: Json) -> int | None:
-    """Epoch milliseconds of an ISO time; None if it is not a time or is before the epoch."""
+    """Return an ISO time in epoch milliseconds; None if it is invalid or before the epoch."""
     try:
         moment = int(datetime.fromisoformat(stamp).timestamp() * 1000)
     except (TypeError, ValueError, OverflowError):
@@ -68,7 +68,7 @@ START_TOKENS = 800
 PROMPT_TOKENS = 600
 _FIRST = ("blacklist", "do")
 _OPENING_TAGS = ("pinned", "know", *_FIRST)
-"""Tags of what every session should know, do and never do, as dreaming leaves them."""
+"""Tags of what every session should know, do and never do, as consolidation sets them."""
 
 PINNED = {
     "or": [
@@ -80,14 +80,14 @@ PINNED = {
 
 
 def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
-    """Pinned memories within the budget, the counts, and what waits for a person.
+    """Build the briefing of a session: pinned memories within the budget, and counts with those to review.
 
     A memory from an untrusted source is never shown at the start of a session, even if it is pinned.
     """
     if not total and not waiting:
         return Briefing()
     counts = f"memorywire keeps {_count_memories(total)}; the tool `recall` finds the others."
-    # Prohibitions first, then instructions: a budget cuts the end.
+    # Prohibitions first, then instructions, because the budget cuts the end.
     trusted = [one for one in pinned if one.trust is not Trust.UNTRUSTED]
     trusted.sort(
         key=lambda one: next((rank for rank, tag in enumerate(_FIRST) if tag in one.tags), len(_FIRST))
@@ -101,7 +101,7 @@ def opening(pinned: Sequence[Record], *, total: int, waiting: int) -> Briefing:
 
 
 def answering(lines: Sequence[ContextLine], *, already: Collection[str]) -> Briefing:
-    """Those of the lines of a context that the model has not been shown, within the budget."""
+    """Build a briefing of the context lines that the model has not seen yet, within the budget."""
     news = [line for line in lines if line.id not in already]
     contents = [one.content for one in news]
     texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in contents]

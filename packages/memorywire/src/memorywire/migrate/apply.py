@@ -1,4 +1,4 @@
-"""Applies changes from elsewhere through the same commit pipeline as every write.
+"""Applies imported changes through the same commit pipeline as every write.
 
 Changes keep their ids and times. A change that was applied before is skipped, so an import that was
 interrupted is completed by running it again.
@@ -38,10 +38,10 @@ GROUP = 128  # changes that are embedded in one call and written in one transact
 
 
 class ApplyOptions(Struct, frozen=True, kw_only=True):
-    """The tenant and batch of the changes, and what happens if an id is taken.
+    """The tenant and batch of the changes, and the rule for ids that exist already.
 
-    `agents` and `users` rename owners, by their old name; `*` is every other one. `trusting` limits the trust
-    of each memory.
+    `agents` and `users` map old names of owners to new ones; `*` stands for all others. `trusting` limits the
+    trust of each memory.
     """
 
     tenant: str
@@ -53,7 +53,7 @@ class ApplyOptions(Struct, frozen=True, kw_only=True):
     trusting: TrustLimit = trust_nothing
 
     def remap(self, change: Change) -> Change:
-        """The change with its owners renamed."""
+        """Return the change with its owners renamed."""
         if not (self.agents or self.users):
             return change
 
@@ -70,7 +70,7 @@ class ApplyOptions(Struct, frozen=True, kw_only=True):
 
 
 def parse_remap(pairs: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The new names of agents and users, by the old ones, of `agent=OLD:NEW`, `agent=NEW`, `user=...`."""
+    """Parse `agent=OLD:NEW`, `agent=NEW`, `user=...` to maps of agents and users. Raises InvalidRequest."""
     maps: dict[str, dict[str, str]] = {"agent": {}, "user": {}}
     for pair in pairs:
         kind, _, names = pair.partition("=")
@@ -85,7 +85,7 @@ def parse_remap(pairs: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
 class ApplyResult(Struct):
     """Counts of an import: `already` were applied before, `held` wait for review, `problems` failed.
 
-    `ended` would be held, but a later change of the same import ended their memories.
+    `ended` would wait for review, but a later change of the same import ended their memories.
     """
 
     batch: str
@@ -111,7 +111,7 @@ async def apply_changes(
     options: ApplyOptions,
     report: Callable[[int], None] = lambda count: None,
 ) -> ApplyResult:
-    """Apply the changes, a group at a time. An error of the store stops it, one of a change does not."""
+    """Apply the changes in groups. An error of the store stops the import; an invalid change is skipped."""
     applier = _Applier(context, options)
     try:
         group: list[Change] = []
@@ -161,7 +161,7 @@ class _Applier:
         self._held.record_ends(changes)
 
     async def _rename_foreign(self, changes: list[Change]) -> tuple[list[Change], Collection[str]]:
-        """The changes and the ids of those that were applied; one of another agent's id gets a new id."""
+        """Return the changes, with a new id where another agent has it, and the ids applied before."""
         owners = await find_applied(changes, self._context.store)
         foreign = {change.id for change in changes if owners.get(change.id) not in (None, change.scope.agent)}
         if not foreign:
@@ -207,7 +207,7 @@ class _Applier:
             await self._begin_write(accepted)
 
     async def _judge(self, redacted: RedactedChange) -> RedactedChange | None:
-        """The change if policy allows it; None if it is held, refused or builds on such a change."""
+        """Return the change if the policy allows it; None if it, or a change it builds on, is not applied."""
         change = self._resolver.drop_missing(redacted.change)
         if change is None:
             self.result.conflicts += 1
@@ -222,7 +222,7 @@ class _Applier:
             return None
         try:
             proposal = None if self._options.dry_run else await hold_change(redacted, self._context)
-        except Duplicate:  # another memory has the same text: there is nothing to review
+        except Duplicate:  # a memory with the same text exists: nothing to review
             self.result.already += 1
             return None
         self.result.held += 1
@@ -242,7 +242,7 @@ class _Applier:
         self.result.redacted += sum(bool(one.secrets) for one in changes)
 
     async def _begin_write(self, changes: Sequence[RedactedChange]) -> None:
-        """Start a write; at most two are in flight, so that the embedder never waits for the disk."""
+        """Start a write; two may be in flight, so that the embedder does not wait for the disk."""
         if self._previous_write is not None:
             await self._previous_write
         self._previous_write = self._write
@@ -256,7 +256,7 @@ class _Applier:
         if previous is not None:
             await previous
         entries = [self._build_entries(one, change) for one, change in zip(redacted, changes, strict=True)]
-        if entries and entries[0]:  # names the changes of the group, so that an undo finds them
+        if entries and entries[0]:  # lists the changes of the group for an undo
             scope = Scope(tenant=self._options.tenant, agent=changes[0].scope.agent)
             details = {"changes": [[change.scope.agent, change.id] for change in changes]}
             group = build_entry(self._context, scope, "batch", subject=self._options.batch, details=details)
@@ -269,7 +269,7 @@ class _Applier:
                 self._add_problem(error, one.change)
 
     async def finish_writes(self) -> None:
-        """Wait until everything that was submitted is written; raises the error of a failed write."""
+        """Wait for all submitted writes; raises the error of a failed one."""
         write, self._write, self._previous_write = self._write, None, None
         if write is not None:
             await write
@@ -289,7 +289,7 @@ class _Applier:
         journal = None if context.governance is None else context.governance.journal
         is_shared = journal is not None and journal.backend.shares(context.store)
         if is_shared and isinstance(context.store, SqliteStore):
-            # One writer takes them in the order of submission, many to a transaction.
+            # One writer commits them in the order of submission, many in a transaction.
             return list(await asyncio.gather(*writes))
         return [await write for write in writes]
 

@@ -1,4 +1,4 @@
-"""A bundle is a memory in one file: a line for each change, and the same lines for the same memory.
+"""A bundle is a whole memory in one file, one change a line; the same memory always gives the same lines.
 
 docs/spec/bundle.md describes the format. This module writes bundles, validates them and reads their parts.
 """
@@ -34,10 +34,10 @@ _PAGE = 100
 
 
 class ExportOptions(Struct, frozen=True, kw_only=True):
-    """What to export: of one agent or all, of one user or all, with or without vectors.
+    """The scope of an export (one agent or all, one user or all), and whether it has vectors.
 
-    `governance` includes pending proposals and the rules; `ledger` the ledger, which covers all tenants
-    unless `tenant_only` forbids it.
+    `governance` includes pending proposals and the rules; `ledger` the ledger. The ledger covers all tenants,
+    so with `tenant_only` it is refused if there are others.
     """
 
     tenant: str
@@ -54,7 +54,7 @@ class ExportOptions(Struct, frozen=True, kw_only=True):
 
 
 class Bundle(Struct, frozen=True, kw_only=True):
-    """The manifest of a bundle, how many lines of each kind it has, its digest, and its signature line."""
+    """The manifest of a bundle, the number of lines by kind, its digest, and its signature line."""
 
     manifest: Mapping[str, Json]
     counts: Mapping[str, int]
@@ -105,7 +105,7 @@ async def export_bundle(
 
 
 async def _has_other_tenants(context: Context, options: ExportOptions) -> bool:
-    """Whether the export must have one tenant only, and the ledger has others."""
+    """Whether the export is limited to one tenant, but the ledger has others."""
     signed = find_signed_journal(context)
     if not options.tenant_only or signed is None:
         return False
@@ -118,7 +118,7 @@ async def _list_governance(context: Context, options: ExportOptions) -> AsyncIte
         query = Wanted(tenant=options.tenant, agent=agent, user=options.user, states=WAITING, limit=_PAGE)
         while page := await journal.list_proposals(query):
             for proposal in page:
-                # The revision counts how often this installation planned it: elsewhere it begins at one.
+                # The revision counts the plans of this installation; another one starts at one.
                 yield {"kind": "proposal", "proposal": dump(replace(proposal, revision=1))}
             query = replace(query, after=page[-1].id)
     edition = await journal.find_edition(options.tenant)
@@ -142,7 +142,7 @@ class _Writer:
 
 
 def read_bundle_changes(path: Path, tenant: str) -> Iterator[Change]:
-    """The changes of a bundle, in order."""
+    """Yield the changes of a bundle, in order."""
     return (decode_change(line, tenant) for line in read_lines(path, "change"))
 
 
@@ -151,7 +151,7 @@ def read_bundle_proposals(path: Path) -> Iterator[Proposal]:
 
 
 def read_bundle_rules(path: Path) -> Edition | None:
-    """The rules of a bundle; None if it has none."""
+    """Return the rules of a bundle; None if it has none."""
     for line in read_lines(path, "rules"):
         return Edition(number=1, at=line["at"], by=line["by"], rules=tuple(line["rules"]))
     return None
@@ -164,11 +164,11 @@ def is_bundle(path: Path) -> bool:
 
 
 _MANIFEST_BYTES_MAX = 65_536
-_DIGEST = "0" * 64  # `parse_line` has checked the digest of each line; the schema only wants one
+_DIGEST = "0" * 64  # `parse_line` checked the real one; the schema only requires the field
 
 
 def validate_bundle(path: Path) -> Bundle:
-    """The bundle's description; raises InvalidRequest, with the line's number, unless all of it is valid."""
+    """Validate a whole bundle and describe it; raises InvalidRequest with the line's number."""
     counts, sha256, ids = Counter[str](), hashlib.sha256(), set[int]()
     manifest: Mapping[str, Json] | None = None
     end: Mapping[str, Json] | None = None

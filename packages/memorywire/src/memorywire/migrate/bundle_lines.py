@@ -23,13 +23,13 @@ _OPTIONAL_FIELDS = ("reason", "undoes", "about", "key", "fingerprint")
 
 
 def seal_line(line: Mapping[str, Json]) -> bytes:
-    """The line with its digest and a line end."""
+    """Return the line with its digest and a line end."""
     body = _encode(line).encode()
     return body[:-1] + b',"digest":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
 
 
 def parse_line(line: bytes, number: int) -> dict[str, Json]:
-    """The object of a line; raises InvalidRequest, with the line's number, if its digest does not match."""
+    """Parse a line; raises InvalidRequest, with the line's number, if its digest does not match."""
     match = _LINE.fullmatch(line.rstrip(b"\r\n"))
     if match is None:
         raise InvalidRequest(
@@ -49,7 +49,7 @@ def parse_line(line: bytes, number: int) -> dict[str, Json]:
 
 
 def read_lines(path: Path, kind: str) -> Iterator[dict[str, Json]]:
-    """The lines of one kind, in order; only lines that mention the kind are parsed."""
+    """Yield the lines of one kind, in order; only lines that contain the kind's text are parsed."""
     mark = f'"kind":"{kind}"'.encode()
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
@@ -58,7 +58,7 @@ def read_lines(path: Path, kind: str) -> Iterator[dict[str, Json]]:
 
 
 def encode_change(change: Change) -> dict[str, Json]:
-    """The line of a change."""
+    """Return the line of a change."""
     optional = {name: getattr(change, name) for name in _OPTIONAL_FIELDS} | {"user_id": change.scope.user}
     puts: list[dict[str, Json]] = []
     for put in change.put:
@@ -84,7 +84,7 @@ def encode_change(change: Change) -> dict[str, Json]:
 
 
 def decode_change(line: Mapping[str, Json], tenant: str) -> Change:
-    """The change of a line, in that tenant."""
+    """Return the change of a line, in that tenant."""
     return Change(
         id=line["id"],
         operation=line["operation"],
@@ -107,7 +107,7 @@ def decode_change(line: Mapping[str, Json], tenant: str) -> Change:
 
 
 def decode_record(line: Mapping[str, Json], tenant: str) -> Record:
-    """The record of its wire form, in that tenant."""
+    """Decode a record of the wire format, in that tenant."""
     fields: dict[str, Any] = {
         name: load(_RECORD_TYPES[name], value) for name, value in line.items() if name in _RECORD_TYPES
     }

@@ -1,4 +1,4 @@
-"""Resolves conflicts: a memory id of an import that another memory of the target has already."""
+"""Resolves conflicts: ids of imported memories that another memory of the target already has."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -15,7 +15,7 @@ _LINKS = ("supersedes", "merged_from", "derived_from")
 
 
 async def find_applied(changes: Sequence[Change], store: Store) -> Mapping[str, str]:
-    """The agent of each of these changes that was applied here before, by change id."""
+    """Return the agent of each of these changes that was applied here before, by change id."""
     log = find_history_store(store)
     if isinstance(log, SupportsChangeLog):
         return await log.known(changes[0].scope.tenant, [change.id for change in changes])
@@ -29,7 +29,7 @@ async def find_applied(changes: Sequence[Change], store: Store) -> Mapping[str, 
 
 
 async def find_conflicts(changes: Sequence[Change], store: Store) -> list[str]:
-    """The memory ids that these changes begin, but that another change has begun here before."""
+    """Return the ids of memories that these changes create, but that another change created before."""
     beginnings = {
         put.record.id: change for change in changes for put in change.put if put.base is Base.NOTHING
     }
@@ -61,7 +61,7 @@ class OnConflict(StrEnum):
 class ConflictResolver:
     """Tracks the ids that cannot be used, and adapts changes to them by the conflict rule.
 
-    It keeps no state between imports: the change that began a memory tells whether this import wrote it.
+    It has no state between imports: the change that created a memory shows whether this import wrote it.
     """
 
     def __init__(self, context: Context, mode: OnConflict) -> None:
@@ -72,7 +72,7 @@ class ConflictResolver:
         self._new_ids: dict[str, str] = {}
 
     async def look(self, changes: Sequence[Change]) -> None:
-        """Find the ids of these changes that are taken."""
+        """Find the ids in these changes that other memories have, and record them."""
         conflicts = await find_conflicts(changes, self._context.store)
         self._conflicts.update(conflicts)
         self._dropped.difference_update(conflicts)
@@ -88,19 +88,19 @@ class ConflictResolver:
         self._conflicts -= ids
 
     def drop_missing(self, change: Change) -> Change | None:
-        """The change without ends of dropped memories; None if it puts one or nothing is left of it."""
+        """Return the change without ends of dropped memories; None if it puts one or becomes empty."""
         if any(self.is_dropped(put.record.id) for put in change.put):
             return None
         ends = tuple(end for end in change.end if not self.is_dropped(end.id))
         if ends == change.end:
-            return change  # also one that is empty because its content was erased
+            return change  # keeps one that was empty before, by an erasure
         return replace(change, end=ends) if change.put or ends else None
 
     def is_dropped(self, id: str) -> bool:
         return id in self._dropped
 
     async def resolve(self, change: Change) -> Change | None:
-        """The change as the conflict rule allows it; None if nothing of it is left."""
+        """Return the change as the conflict rule allows it; None if nothing is left of it."""
         if self._mode is OnConflict.NEW_ID:
             conflicts = self._conflicts.intersection(_list_ids(change))
             self._new_ids |= {id: derive_id(change.scope.agent, id) for id in conflicts}
@@ -121,7 +121,7 @@ class ConflictResolver:
         return id not in self._dropped and (id not in self._conflicts or id in self._new_ids)
 
     def new_id(self, id: str) -> str:
-        """The id that a memory of the import has here."""
+        """Return the id here of a memory of the import."""
         return self._new_ids.get(id, id)
 
     async def _resolve_put(self, put: Put) -> Put | None:
@@ -135,12 +135,12 @@ class ConflictResolver:
         return await self._replace_stored(put, record)
 
     async def _replace_stored(self, put: Put, record: Record) -> Put | None:
-        """A new version of the stored memory, which an earlier run of this import may have written."""
+        """Put a new version of the stored memory; None if it is another agent's or erased."""
         store, base = self._context.store, Base.LIVE
         if isinstance(store, SupportsHistory):
             chain = await store.history(record.scope, record.id)
             if not chain or chain[-1].record is None:
-                return None  # it is another agent's, or erased: neither can be overwritten
+                return None  # neither can be overwritten
             existing = chain[-1].record
             base = Base.LIVE if chain[-1].ended is None else Base.ENDED
         else:
@@ -152,7 +152,7 @@ class ConflictResolver:
 
 
 def _merge(existing: Record, record: Record) -> Record:
-    """One memory of two: the text of the newer one, the metadata and tags of both."""
+    """Merge two memories: the text of the newer one, the metadata and tags of both."""
     newer = max(existing, record, key=lambda one: one.updated_at)
     older = record if newer is existing else existing
     return replace(

@@ -1,4 +1,4 @@
-"""Signatures of bundles, and ledgers of other installations that bundles bring along as evidence."""
+"""Signatures of bundles, and the ledgers of other installations that a bundle contains as evidence."""
 
 import asyncio
 import hashlib
@@ -21,13 +21,13 @@ from memorywire.model.errors import InvalidRequest, StoreUnavailable
 from memorywire.model.record import Json, Scope
 from memorywire.pipeline.context import Context, unsupported
 
-_TITLE = "memorywire-bundle v1"  # no checkpoint of a ledger begins so: neither signature passes for the other
+_TITLE = "memorywire-bundle v1"  # no checkpoint has this prefix, so signatures cannot be confused
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """A verified ledger: how many entries it has, how many of them are signed, and by whose key.
+    """A verified ledger: its number of entries, the number of signed ones, and the signing key.
 
-    `sha256` is the digest of its lines, and the name of its file.
+    `sha256` is the digest of its lines, which is also the name of its file.
     """
 
     sha256: str
@@ -38,7 +38,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 def find_signed_journal(context: Context) -> tuple[Journal, Signer] | None:
-    """The journal and its signer; None if the journal has no signed ledger on disk."""
+    """Return the journal and its signer; None if the journal has no signed ledger on disk."""
     journal = None if context.governance is None else context.governance.journal
     if not isinstance(journal, Journal) or journal.signer is None:
         return None
@@ -46,7 +46,7 @@ def find_signed_journal(context: Context) -> tuple[Journal, Signer] | None:
 
 
 async def export_ledgers(context: Context) -> Iterator[tuple[int, str]]:
-    """The lines of our ledger, signed up to now, as number 1, and of the ledgers that were imported."""
+    """Return the lines of our ledger, signed up to now, as number 1, and of imported ledgers after it."""
     signed = find_signed_journal(context)
     if signed is None:
         raise unsupported("ledger", "the journal lives in memory and signs nothing")
@@ -65,7 +65,7 @@ async def export_ledgers(context: Context) -> Iterator[tuple[int, str]]:
 
 
 def verify_ledgers(path: Path) -> list[Evidence]:
-    """The ledgers of a bundle; raises InvalidRequest unless each is proven by its own lines."""
+    """Verify the ledgers of a bundle by their own lines; raises InvalidRequest if one is wrong."""
     return [_verify_ledger(lines) for lines in _read_ledgers(path)]
 
 
@@ -101,7 +101,7 @@ def _verify_ledger(lines: Iterator[str]) -> Evidence:
 async def save_ledgers(
     path: Path, ledgers: Sequence[Evidence], batch: str, context: Context, tenant: str
 ) -> None:
-    """Save the ledgers of a bundle beside ours, and record each once in our ledger."""
+    """Save the ledgers of a bundle in the folder of ours, and record each once in our ledger."""
     signed = find_signed_journal(context)
     if not ledgers or signed is None:
         return
@@ -126,7 +126,7 @@ def _save_ledger(lines: Iterator[str], target: Path) -> None:
 
 
 async def sign_bundle(digest: str, context: Context) -> dict[str, Json] | None:
-    """The signature line of a bundle with that digest; None without a signing key.
+    """Return the signature line of a bundle with that digest; None without a signing key.
 
     The first signature of a ledger creates the key, so an unsigned ledger is signed first.
     """
@@ -146,7 +146,7 @@ async def sign_bundle(digest: str, context: Context) -> dict[str, Json] | None:
 
 
 def verify_signature(line: Mapping[str, Json], digest: str) -> Verifier:
-    """The key that signed the bundle; raises InvalidRequest if the signature is wrong."""
+    """Return the key that signed the bundle; raises InvalidRequest if the signature is wrong."""
     verifier, note = parse_verifier(str(line["key"])), parse_note(str(line["note"]))
     if note.text != _signed_text(digest) or not verifier.accepts(note):
         fix = "ask for the bundle again where it was exported"
@@ -155,14 +155,14 @@ def verify_signature(line: Mapping[str, Json], digest: str) -> Verifier:
 
 
 def is_known_key(verifier: Verifier, trusted_keys: Iterable[str], context: Context) -> bool:
-    """Whether the key is this installation's, now or before a rotation, or one that the policy names."""
+    """Whether the key is a present or rotated key of this installation, or one that the policy lists."""
     if verifier in {parse_verifier(key) for key in trusted_keys}:
         return True
     signed = find_signed_journal(context)
     if signed is None:
         return False
     keys = {signed[1].verifier()}
-    for checkpoint in reversed(signed[1].load_checkpoints()[0]):  # from the key in use back to the first
+    for checkpoint in reversed(signed[1].load_checkpoints()[0]):  # from the present key back to the first
         handover = checkpoint.handover
         if handover is None or handover.new not in keys:
             continue

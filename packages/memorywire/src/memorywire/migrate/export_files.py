@@ -1,4 +1,4 @@
-"""Exports current memories to files that people read: Markdown, CSV, Open Knowledge Format."""
+"""Exports current memories to human-readable files: Markdown, CSV, Open Knowledge Format."""
 
 import asyncio
 import csv
@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 class ExportedFiles(Struct, frozen=True, kw_only=True):
-    """How many memories were written, and which other files of an earlier export are left."""
+    """The number of written memories, and the leftover files of an earlier export."""
 
     count: int
     others: tuple[str, ...]
@@ -44,7 +44,7 @@ async def export_files(
     """Write the current memories, with expired and archived ones, readable by the owner only."""
     source = find_history_store(store)
     write = _WRITERS[format_]
-    # Files of an earlier export, some perhaps of memories that are gone since.
+    # Files of an earlier export, perhaps of memories that do not exist any more.
     others = await asyncio.to_thread(lambda: set(path.rglob("*.md")) if path.is_dir() else set[Path]())
     count = 0
     for agent in await list_agents(source, tenant, agents):
@@ -65,7 +65,7 @@ def _write_okf(path: Path, records: Sequence[Record], is_first: bool) -> set[Pat
 
 
 def _build_concept(record: Record) -> str:
-    """One memory as an OKF concept: the fields of the format first, all others under `x_memorywire`."""
+    """Return a memory as an OKF concept: the fields of the format, and all others in `x_memorywire`."""
     ours = {name: value for name, value in _encode(record).items() if value not in ([], {})}
     if record.content == record.words.strip("\n") and OKF_LINKS not in record.words:
         del ours["content"]  # the text of the file has it

@@ -1,4 +1,4 @@
-"""Reads the history of a store as changes in commit order, which can be applied to another store."""
+"""Reads the history of a store as changes in commit order, to apply to another store."""
 
 import hashlib
 import uuid
@@ -18,16 +18,16 @@ from memorywire.stores.contract import Store, SupportsChangeLog, SupportsListing
 
 _NAMESPACE = uuid.UUID("6f1f6a52-7a0e-5d0b-9a57-1f0c2f5e8d11")
 _PAGE = 256
-_EPOCH = 0  # every memory was alive then, also one that has expired since
+_EPOCH = 0  # all memories were alive then, also those that have expired since
 
 
 def derive_id(*names: str) -> str:
-    """An id that is always the same for the same names."""
+    """Derive an id from names; the same names always give the same id."""
     return str(uuid.uuid5(_NAMESPACE, "\n".join(names)))
 
 
 def build_entry(context: Context, scope: Scope, kind: str, **fields: Any) -> Entry:
-    """An entry of the ledger about an import, as of now."""
+    """Build a ledger entry about an import, with the present time."""
     actor = context.require_governance().caller
     return Entry(
         **{"at": context.clock(), "operation": "import", **fields}, scope=scope, actor=actor, kind=kind
@@ -35,14 +35,14 @@ def build_entry(context: Context, scope: Scope, kind: str, **fields: Any) -> Ent
 
 
 def derive_batch_id(name: str) -> str:
-    """The id of an import, always the same for the same name."""
+    """Derive the id of an import from its name; the same name always gives the same id."""
     return str(uuid.UUID(bytes=hashlib.sha256(name.encode()).digest()[:16]))
 
 
 def find_history_store(store: Store, lagging: Collection[str] = ()) -> Store:
-    """The store with the most history: the store itself, or one of a router's, always the same.
+    """Return the store with the most history: the store itself, or always the same replica of a router.
 
-    It is the first that keeps a change log; stores that miss changes (`lagging`) come last.
+    It is the first with a change log; stores with pending changes (`lagging`) come last.
     """
     if not isinstance(store, SupportsReplicas):
         return store
@@ -53,7 +53,7 @@ def find_history_store(store: Store, lagging: Collection[str] = ()) -> Store:
 
 
 async def find_own_history_store(context: Context) -> Store:
-    """The store of this installation with the most history, if possible one that misses no change."""
+    """Return the store of this container with the most history, preferably without pending changes."""
     store = context.store
     if not isinstance(store, SupportsReplicas) or context.governance is None:
         return find_history_store(store)
@@ -61,7 +61,7 @@ async def find_own_history_store(context: Context) -> Store:
 
 
 async def list_agents(store: Store, tenant: str, names: Sequence[str]) -> Sequence[str]:
-    """These agents, or every agent with memories if there are none and the store can list them."""
+    """Return these agents; if none are given, all agents with memories, if the store can list them."""
     if names:
         return names
     if isinstance(store, SupportsChangeLog):
@@ -76,7 +76,7 @@ async def list_agents(store: Store, tenant: str, names: Sequence[str]) -> Sequen
 async def list_exported_agents(
     store: Store, tenant: str, names: Sequence[str], user: str | None
 ) -> Sequence[str]:
-    """The agents whose changes an export has: without those that have no memory of the user."""
+    """Return the given agents; if none, all agents, or those with memories of the user if one is given."""
     agents = await list_agents(store, tenant, names)
     if names or user is None:
         return agents
@@ -89,9 +89,9 @@ async def list_exported_agents(
 
 
 async def read_changes(store: Store, scope: Scope, *, vectors: bool = False) -> AsyncIterator[Change]:
-    """Every change of the memories of an agent, or of one user if the scope names one.
+    """Yield every change of the memories of an agent, or of one user if the scope has one.
 
-    A store without a change log gives one change for each current memory.
+    For a store without a change log, it yields one change for each current memory.
     """
     if not isinstance(store, SupportsChangeLog):
         async for page in read_current(store, scope):
@@ -108,7 +108,7 @@ async def read_changes(store: Store, scope: Scope, *, vectors: bool = False) -> 
 
 
 class UserFilter:
-    """Takes the part of one user out of an agent's changes, without a trace of the other users.
+    """Extracts the part of one user from an agent's changes, without any data of other users.
 
     Call `narrow` in commit order.
     """
@@ -119,10 +119,10 @@ class UserFilter:
         self._change_ids: dict[str, str] = {}  # of each change, the id of the user's part
 
     def narrow(self, change: Change) -> Change | None:
-        """The user's part of the change, None if there is none.
+        """Return the user's part of the change, None if there is none.
 
-        A part gets an id of its own: with the id of the whole, the parts of other users would count as
-        applied. The reason and the key of the whole may be about other users, so a part has neither.
+        A part gets a new id: with the original id, the parts of other users would count as applied. The
+        reason and the key of the original may concern other users, so a part has neither.
         """
         if self._user is None:
             return change
@@ -153,7 +153,7 @@ class UserFilter:
 
 
 def rebuild_change(footprint: Footprint) -> Change:
-    """The change that had this footprint, without content that was erased since."""
+    """Rebuild a change from its footprint, without content that was erased since."""
     ends = [version for version in footprint.ended if version.reason is not EndReason.ERASED]
     replacements = {(v.id, v.number) for v in ends if v.reason is EndReason.REPLACED}
     return replace(
@@ -190,12 +190,12 @@ async def _add_vectors(changes: Sequence[Change], store: SupportsChangeLog) -> l
 
 
 def select_all(scope: Scope) -> Where:
-    """Selects every memory of the scope, archived and expired ones too."""
+    """Return the query for every memory of the scope, including archived and expired ones."""
     return Where(scope=scope, alive_at=_EPOCH, standings=frozenset(Standing))
 
 
 async def read_current(store: Store, scope: Scope) -> AsyncIterator[list[Record]]:
-    """The current memories in pages, by id."""
+    """Yield the current memories in pages, in id order."""
     after: str | None = None
     while page := await store.find(select_all(scope), after, _PAGE):
         yield page
@@ -203,7 +203,7 @@ async def read_current(store: Store, scope: Scope) -> AsyncIterator[list[Record]
 
 
 def build_snapshot_change(record: Record) -> Change:
-    """The change that begins a memory as it is now, with version 1 and an id derived from its content."""
+    """Build a change that creates the memory as it is now, as version 1, with an id derived from it."""
     first = replace(record, version=1, recalled_at=None)
     return Change(
         id=derive_id(record.id, record.digest, str(record.updated_at)),

@@ -30,7 +30,7 @@ _HITS = 5
 
 
 class Move(Struct, frozen=True, kw_only=True):
-    """The source store and whose memories to move; `name` is the same for the same two stores."""
+    """The source store and the owners to move; `name` is always the same for the same two stores."""
 
     source: Store
     tenant: str
@@ -63,7 +63,7 @@ async def move(request: Move, context: Context, report: Callable[[int], None]) -
 
 
 async def _find_losses(source: Store, scopes: Sequence[Scope], target: Store) -> list[dict[str, Json]]:
-    """The fields that a move would lose, of how many memories, and why; writes nothing."""
+    """Return the fields that a move would lose, the number of memories, and the reason; writes nothing."""
     counts = Counter[str]()
     for scope in scopes:
         async for change in read_changes(source, scope):
@@ -84,7 +84,7 @@ async def _find_losses(source: Store, scopes: Sequence[Scope], target: Store) ->
 
 
 async def _compare_stores(source: Store, context: Context, scopes: Sequence[Scope]) -> dict[str, Json]:
-    """Whether both stores have the same memories, and answer a sample of queries alike."""
+    """Check that both stores have the same memories, and answer a sample of queries alike."""
     digests: dict[str, bytes] = {}
     differing: list[str] = []
     samples: list[Record] = []
@@ -107,12 +107,12 @@ async def _compare_stores(source: Store, context: Context, scopes: Sequence[Scop
 
 
 def _digest(record: Record) -> bytes:
-    """A digest of everything but the version, which begins at one if the history could not be moved."""
+    """Hash a record without its version, which begins at one if the history could not be moved."""
     return record_digest(replace(record, version=1))
 
 
 async def _agree(record: Record, source: Store, context: Context) -> bool:
-    """Whether the target finds a memory by its own text, or the source does not either."""
+    """Whether the target finds a memory by its own text whenever the source does."""
     [vector] = await context.embedder.embed([record.meaning])
     query = Query(where=select_all(record.scope), text=record.words, vector=vector)
     in_source, in_target = [

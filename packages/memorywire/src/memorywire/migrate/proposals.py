@@ -1,4 +1,4 @@
-"""Proposals and rules of an import: those that a bundle brings, and changes that policy holds for review."""
+"""Proposals and rules of an import: those in the bundle, and changes that the policy holds for review."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from memorywire.policy.documents import with_rules
 
 
 def check_rules(path: Path, context: Context) -> None:
-    """Raise InvalidRequest if the rules of a bundle are invalid here: they would stop every request."""
+    """Raise InvalidRequest if the rules of a bundle are invalid here: every request would fail under them."""
     edition = read_bundle_rules(path)
     if edition is not None and context.governance is not None:
         with_rules(context.governance.rulebook.base, edition.rules)
@@ -34,8 +34,8 @@ async def import_governance(
 ) -> dict[str, Json]:
     """Import the proposals of a bundle with their ids, and its rules unless the tenant has some.
 
-    An untrusted bundle brings no rules, and its proposals are untrusted. The answer says how many proposals
-    were new, and what became of the rules.
+    The rules of an untrusted bundle are ignored, and its proposals are untrusted. Returns the number of new
+    proposals, and what happened to the rules.
     """
     if context.governance is None:
         return {"proposals": 0, "rules": "none"}
@@ -56,7 +56,7 @@ async def import_governance(
 
 
 async def _write_proposal(proposal: Proposal, entry: Entry, context: Context) -> None:
-    """Write the proposal; with a derived id if another tenant, which this one cannot see, has its id."""
+    """Write the proposal; with a derived id if another tenant has a proposal with its id."""
     journal = context.require_governance().journal
     try:
         await journal.write(Act(proposals=(proposal,), entries=(entry,)))
@@ -67,7 +67,7 @@ async def _write_proposal(proposal: Proposal, entry: Entry, context: Context) ->
 
 
 def _adapt_proposal(proposal: Proposal, tenant: str, *, is_trusted: bool) -> Proposal:
-    """The proposal in this tenant, at its first revision, without vectors, with its trust limited."""
+    """Return the proposal for this tenant, at revision one, without vectors, with limited trust."""
 
     def in_tenant(scope: Scope) -> Scope:
         return replace(scope, tenant=tenant)
@@ -87,12 +87,12 @@ def _adapt_proposal(proposal: Proposal, tenant: str, *, is_trusted: bool) -> Pro
         request=None if request is None else replace(request, scope=in_tenant(request.scope)),
         features=None if features is None or not is_trusted else {**features, "tenant": tenant},
         revision=1,
-        approvals=(),  # reviewers elsewhere are not those of this memory
+        approvals=(),  # this memory has other reviewers
     )
 
 
 def _has_secret(proposal: Proposal, context: Context) -> bool:
-    """Whether it has a secret or cannot be redacted. Ours are redacted before they are proposed."""
+    """Whether a proposal has a secret or cannot be redacted. Our own are redacted when proposed."""
     outcomes = [] if proposal.change is None else redact_changes([proposal.change], context)
     return any(not isinstance(one, RedactedChange) or one.secrets for one in outcomes)
 
@@ -110,9 +110,9 @@ async def _import_rules(edition: Edition, context: Context, tenant: str, *, dry_
 
 
 class HeldChanges:
-    """The changes of an import that were held, and which of their memories later changes ended.
+    """The held changes of an import, and their memories that later changes of the import ended.
 
-    Changes with the same text share one proposal. Its reviewer need not decide about ended memories.
+    Changes with the same text share one proposal. Reviewers need not decide about ended memories.
     """
 
     def __init__(self, resolver: ConflictResolver) -> None:
@@ -143,19 +143,19 @@ class HeldChanges:
                     self._ends[id] = (end.reason, puts)
 
     def count_ended(self) -> int:
-        """How many of the held changes need no review any more."""
+        """Return the number of held changes that need no review any more."""
         return sum(self._changes[key] for key in self._memories if not self._list_live(key))
 
     def _list_live(self, key: str) -> set[str]:
         return {id for id in self._memories[key] if self._end_reason(id) is None}
 
     def _end_reason(self, id: str) -> EndReason | None:
-        """Why the memory ended; None if it did not, or if its successor was not applied."""
+        """Return why the memory ended; None if it did not, or if its successor was not applied."""
         reason, successors = self._ends.get(id, (None, ()))
         return None if any(map(self._resolver.is_dropped, successors)) else reason
 
     async def close_ended(self, context: Context, tenant: str) -> None:
-        """Take ended memories out of their proposals; reject a proposal of which nothing is left."""
+        """Remove ended memories from their proposals; reject a proposal that becomes empty."""
         journal = context.require_governance().journal
         for key in dict.fromkeys(self._proposals[id] for id in self._ends):
             proposal = await journal.find_proposal(tenant, key)

@@ -50,11 +50,11 @@ _LEDGER_LOST = "the ledger of the bundle: the journal here is in memory and cann
 
 
 class ImportRequest(Confidential, frozen=True, kw_only=True):
-    """What to import, in which format, and for whom if it does not say.
+    """The source of an import, its format, and the default owner of its memories.
 
-    `address` is that of a service, instead of a file; `keys` are keys of services, by product. `explicit` has
-    those of `agent_id` and `user_id` that were given: memories of others are then refused. `trusted`: the
-    operator vouches for the content.
+    `address` is that of a service, instead of a file; `keys` are keys of services, by product. `explicit` is
+    the set of given options among `agent_id` and `user_id`: memories of other owners are then refused.
+    `trusted`: the operator trusts the content.
     """
 
     HIDDEN: ClassVar = frozenset({"keys"})
@@ -78,7 +78,7 @@ class ImportRequest(Confidential, frozen=True, kw_only=True):
         return Scope(tenant=self.tenant, agent=self.agent, user=self.user)
 
     def build_options(self, source: str, trusting: TrustLimit) -> ApplyOptions:
-        """The options; the batch is the same for the same import, so that a repetition continues it."""
+        """Build the options; the batch is the same for the same import, so that a repetition continues it."""
         agents, users = parse_remap(self.remap)
         name = "\n".join((source, self.on_conflict, *self.remap, self.agent, self.user or ""))
         return ApplyOptions(
@@ -93,7 +93,7 @@ class ImportRequest(Confidential, frozen=True, kw_only=True):
 
 
 async def import_memories(request: ImportRequest, context: Context, report: Report) -> dict[str, Json]:
-    """Import; the answer has the counts, the batch that an undo names, and what could not be imported."""
+    """Import; returns the counts, the batch for an undo, and what could not be imported."""
     if await asyncio.to_thread(_names_bundle, request):
         return await _import_bundle(request, context, report)
     source = await asyncio.to_thread(_read_source, request)
@@ -118,7 +118,7 @@ async def _import_bundle(request: ImportRequest, context: Context, report: Repor
     is_trusted = is_known or request.trusted
     options = request.build_options(bundle.digest, trust_operator if is_trusted else trust_nothing)
     changes = read_bundle_changes(path, request.tenant)
-    # A vector decides which queries find a memory, and to check a foreign one costs as much as to embed.
+    # A forged vector could match any query, and to check one costs as much as to embed the text.
     if not is_known or bundle.manifest.get("space") not in (None, dump(context.embedder.space)):
         changes = (
             replace(change, put=tuple(replace(put, vector=None) for put in change.put)) for change in changes
@@ -142,7 +142,7 @@ async def _import_bundle(request: ImportRequest, context: Context, report: Repor
 
 
 async def _find_signer(bundle: Bundle, context: Context, tenant: str) -> tuple[str | None, bool]:
-    """The key that signed the bundle, and whether this installation knows it."""
+    """Return the key that signed the bundle, and whether it is known here."""
     if bundle.signature is None:
         return None, False
     verifier = verify_signature(bundle.signature, bundle.digest)
@@ -167,7 +167,7 @@ def _check_owners(path: Path, request: ImportRequest) -> None:
 
 
 def _trust_importer(request: ImportRequest) -> TrustLimit:
-    """As the policy trusts each source; importers set names of formats and of files themselves. Blocks."""
+    """Return the trust limit by source; the importer itself set the names of formats and files. Blocks."""
     path = request.path
     files = [path] if path.is_file() else path.rglob("*") if request.address is None else ()
     return trust_by_source(frozenset(list_formats()) | {file.name for file in files})
@@ -189,12 +189,12 @@ def _read_source(request: ImportRequest) -> Source:
 
 
 def _buffer_changes(source: Source, path: Path) -> int:
-    """Write the changes of the source to a file, each once; returns how many there are. Blocks.
+    """Write the changes of the source to a file, each once; return their number. Blocks.
 
-    All of them are read before any is applied. Raises InvalidRequest unless every one is valid.
+    All changes are read before any is applied. Raises InvalidRequest unless all are valid.
     """
     count = 0
-    change_ids: set[int] = set()  # hashes, here and below: they take less memory
+    change_ids: set[int] = set()  # hashes, here and below, to save memory
     versions: dict[int, int] = {}
     with path.open("wb") as file, _report_unreadable(change_ids):
         for change in source.changes():
@@ -209,7 +209,7 @@ def _buffer_changes(source: Source, path: Path) -> int:
                         field="file",
                     )
             line = encode_change(change)
-            text = seal_line(line)  # raises for a value that JSON does not have
+            text = seal_line(line)  # raises for a value that is not valid JSON
             check_line(line, f"memory {count}")
             file.write(text)
             change_ids.add(mark)
@@ -218,7 +218,7 @@ def _buffer_changes(source: Source, path: Path) -> int:
 
 @contextmanager
 def _report_unreadable(change_ids: set[int] | None = None) -> Iterator[None]:
-    """Turn errors of an importer into InvalidRequest, with the number of changes that were read."""
+    """Raise errors of an importer as InvalidRequest, with the number of changes that were read."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -235,7 +235,7 @@ def _report_unreadable(change_ids: set[int] | None = None) -> Iterator[None]:
 
 
 async def read_in_thread(changes: Iterable[Change]) -> AsyncIterator[Change]:
-    """Changes that are read from a file, some at a time, on a thread."""
+    """Yield changes from a file, which a thread reads in batches."""
     source = iter(changes)
     while page := await asyncio.to_thread(lambda: list(islice(source, _READ_AHEAD))):
         for change in page:

@@ -1,4 +1,4 @@
-"""Prepares changes from elsewhere: redacts secrets, limits trust, asks the policy, adds vectors."""
+"""Prepares imported changes: redacts secrets, limits trust, applies the policy, adds vectors."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -27,14 +27,14 @@ from memorywire.search.reference import floats
 
 
 class RedactedChange(Struct, frozen=True, kw_only=True):
-    """A change without secrets, and the kind and place of each secret that it had."""
+    """A redacted change, and the kind and place of each secret that it had."""
 
     change: Change
     secrets: tuple[tuple[str, str], ...] = ()
 
 
 def redact_changes(changes: Sequence[Change], context: Context) -> list[RedactedChange | MemorywireError]:
-    """Each change without secrets, or the error that it has. Blocks: call it on a thread."""
+    """Redact each change, or return its error. Blocks: call it on a thread."""
     results: list[RedactedChange | MemorywireError] = []
     for change in changes:
         secrets: list[tuple[str, str]] = []
@@ -68,12 +68,12 @@ def _redact_record(record: Record, context: Context, secrets: list[tuple[str, st
 
 
 def build_request(record: Record) -> Remember:
-    """The request that would remember this record, at any version."""
+    """Return the request that would remember this record, whatever its version."""
     return replace(asking(record, hold=False), if_version=None)
 
 
 async def judge_change(redaction: RedactedChange, context: Context) -> Verdict:
-    """The policy's verdict on the puts of a change; ends are not judged. Records a refusal in the ledger."""
+    """Return the policy's verdict on the puts of a change, not on its ends; records a refusal."""
     if context.governance is None or not redaction.change.put:
         return Verdict.ALLOW
     policy = await context.governance.rulebook.policy(redaction.change.scope.tenant)
@@ -86,7 +86,7 @@ async def judge_change(redaction: RedactedChange, context: Context) -> Verdict:
 
 
 async def hold_change(redaction: RedactedChange, context: Context) -> str | None:
-    """Hold the change for review and return its proposal's id; repeated, it finds the same proposal."""
+    """Hold the change for review and return the id of its proposal; idempotent."""
     plan = _build_plan(redaction)
     puts = tuple(replace(put, unique=True) for put in plan.change.put)
     receipt = await commit_one(replace(plan, change=replace(plan.change, put=puts)), context)
@@ -103,17 +103,17 @@ TrustLimit: TypeAlias = Callable[[Record, Policy], Trust]
 
 
 def trust_nothing(record: Record, policy: Policy) -> Trust:
-    """For a file that neither a known key nor the operator vouches for."""
+    """Limit trust for a file without a known signature, which the operator did not mark as trusted."""
     return Trust.UNTRUSTED
 
 
 def trust_operator(record: Record, policy: Policy) -> Trust:
-    """For content that the operator vouches for: only patterns of the policy lower the trust."""
+    """Limit trust for content that the operator trusts: only patterns of the policy lower it."""
     return trust_of(record.source, replace(policy, default_trust=Trust.STANDARD))
 
 
 def trust_by_source(own_names: frozenset[str]) -> TrustLimit:
-    """As the policy trusts each source. `own_names` are sources that the importer set, not the content."""
+    """Return a limit by the policy's trust of each source; `own_names`, set by the importer, are standard."""
 
     def trusting(record: Record, policy: Policy) -> Trust:
         return Trust.STANDARD if record.source in own_names else trust_of(record.source, policy)
@@ -122,7 +122,7 @@ def trust_by_source(own_names: frozenset[str]) -> TrustLimit:
 
 
 async def limit_trust(change: Change, context: Context, trusting: TrustLimit) -> Change | MemorywireError:
-    """The change with the trust of each memory limited, or the error that it has."""
+    """Return the change with the trust of each memory limited, or its error."""
     if context.governance is None or not change.put:
         return change
     policy = await context.governance.rulebook.policy(change.scope.tenant)
@@ -137,7 +137,7 @@ async def limit_trust(change: Change, context: Context, trusting: TrustLimit) ->
 
 
 async def embed_changes(changes: Sequence[Change], context: Context) -> list[Change]:
-    """The changes with a vector on every put; those without a valid one are embedded in one call."""
+    """Add a vector to every put without a valid one, with one call of the embedder."""
     size = context.embedder.space.dimension
     puts = [put for change in changes for put in change.put]
     valid = [put.vector is not None and is_unit_vector(put.vector, size) for put in puts]
@@ -155,7 +155,7 @@ _UNIT_TOLERANCE = 1e-3
 
 
 def is_unit_vector(vector: bytes, size: int) -> bool:
-    """Whether it has `size` finite 32-bit floats and length one."""
+    """Whether the vector has `size` finite 32-bit floats and length one."""
     if len(vector) != 4 * size:
         return False
     square = math.fsum(number * number for number in floats(vector))

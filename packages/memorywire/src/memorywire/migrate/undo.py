@@ -13,7 +13,7 @@ from memorywire.pipeline.context import Context
 from memorywire.pipeline.plan import entry_of
 from memorywire.pipeline.transaction import Transaction
 
-_MEMORIES_MAX = 1000  # per change: other writers wait for its transaction
+_MEMORIES_MAX = 1000  # memories per change, because its transaction blocks other writers
 
 
 class UndoResult(Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class UndoResult(Struct, frozen=True, kw_only=True):
 
 
 async def undo_import(batch: str, context: Context, tenant: str) -> UndoResult:
-    """Undo the import of this batch, except memories that were changed since."""
+    """Undo the import with this batch id, except memories that were changed since."""
     entries = await context.require_governance().journal.find_entries(tenant, batch)
     pairs = [tuple(one) for entry in reversed(entries) for one in entry.get("details", {}).get("changes", ())]
     if not pairs:

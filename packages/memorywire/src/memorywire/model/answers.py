@@ -13,7 +13,7 @@ from memorywire.model.requests import Action, Fusion, Strategy
 
 def build_table(headers: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
     """Return an HTML table with these cells."""
-    from html import escape  # loads a table of 2,000 entities, which only notebooks need
+    from html import escape  # imports a table of 2,000 entities, which only notebooks need
 
     def build_row(row: Sequence[object]) -> str:
         cells = (f'<td style="text-align:left">{escape(_write(value))}</td>' for value in row)
@@ -218,9 +218,9 @@ class Shared(Displayed, frozen=True, kw_only=True):
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """A grant in force: the agent `agent_id` lends to the `borrower` what meets all conditions.
+    """A grant in force: `agent_id` shares with the agent `borrower` the memories that meet all conditions.
 
-    Without `user_id` it lends memories that belong to no user; with one, those of this user.
+    Without `user_id` it shares memories that belong to no user; with one, those of this user.
     """
 
     share_id: str
@@ -251,7 +251,7 @@ HIT_FIELDS = (
 
 
 class HitSignature(Struct, frozen=True, kw_only=True):
-    """The signature of the ledger's key under what a recall handed out; `verify_hit` checks it."""
+    """The signature of a hit by the ledger's key; `verify_hit` checks it."""
 
     recall_id: str
     digest: str
@@ -259,9 +259,9 @@ class HitSignature(Struct, frozen=True, kw_only=True):
 
 
 class WordMatch(Struct, frozen=True):
-    """What a word of a query found in a memory: `nearest` is the memory's word, `match` how near it is.
+    """The match of a query word in a memory: `nearest` is the memory's word, `match` their similarity.
 
-    The products of `weight` and `match` add up to the signal `words`. What is compared exactly weighs 0.
+    The products of `weight` and `match` add up to the signal `words`. Words compared exactly have weight 0.
     """
 
     word: str
@@ -306,7 +306,7 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 class NearMiss(Struct, frozen=True, kw_only=True):
-    """A candidate that was cut, and why: shown by `explain`."""
+    """A candidate below the floor, and the reason; returned with `explain`."""
 
     id: str
     score: float
@@ -377,10 +377,10 @@ class ContextLine(Struct, frozen=True, kw_only=True):
 
 
 class ContextBlock(Struct, frozen=True, kw_only=True):
-    """What an agent reads before it answers: `text` to put before a model, and the same as `lines`.
+    """The context for a model's answer: `text` to put before the prompt, and the same as `lines`.
 
-    The verdict is `match` where a memory helps with the prompt, `weak` where only constraints, rules or
-    recent turns are left, `no_match` where the block is empty. `left_out` counts the lines that did not fit
+    The verdict is `match` if a memory helps with the prompt, `weak` if there are only constraints, rules or
+    recent turns, `no_match` if the block is empty. `left_out` counts the lines that did not fit
     into the budget. Iterate the block for its lines.
     """
 
@@ -408,7 +408,7 @@ class ContextBlock(Struct, frozen=True, kw_only=True):
 
 
 class SlotValue(Struct, frozen=True, kw_only=True):
-    """One value of a slot, with the memory that gives it. `age_ms` is the time since then."""
+    """One value of a slot, with the memory that states it. `age_ms` is the time since then."""
 
     id: str
     version: int
@@ -423,7 +423,7 @@ class SlotValue(Struct, frozen=True, kw_only=True):
 
 
 class PastValue(Struct, frozen=True, kw_only=True):
-    """A value that a slot had: from when until when, and how it ended. An erased value has no content."""
+    """A past value of a slot: its start and end, and how it ended. An erased value has no content."""
 
     id: str
     version: int
@@ -435,9 +435,9 @@ class PastValue(Struct, frozen=True, kw_only=True):
 
 
 class Slot(Struct, frozen=True, kw_only=True):
-    """What is known about one thing: the live values, newest first, and the earlier ones.
+    """A slot of a profile: its live values, newest first, and the earlier ones.
 
-    `conflict` says that the slot can have one value only, and live memories give different ones.
+    `conflict`: the slot can have one value only, and live memories state different ones.
     """
 
     kind: str
@@ -449,7 +449,7 @@ class Slot(Struct, frozen=True, kw_only=True):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """What is known about a person, by slot. `unsorted` counts live memories without a slot."""
+    """The slots of a person. `unsorted` counts live memories without a slot."""
 
     slots: tuple[Slot, ...]
     unsorted: int

@@ -1,4 +1,4 @@
-"""The capabilities of a memory, and the documents that advertise them to other protocols."""
+"""The capabilities of a memory, and the documents that announce them to clients of other protocols."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -26,7 +26,7 @@ class Feature(StrEnum):
 
 
 def working(features: frozenset[Feature], space: Space) -> frozenset[Feature]:
-    """The features of a store that work with an embedder of this space: without one there are no vectors."""
+    """Return the features of a store that work with this embedding space; without vectors if it is empty."""
     return features - {Feature.VECTOR} if space == NO_SPACE else features
 
 
@@ -37,10 +37,10 @@ class StoreCapabilities(Struct, frozen=True, kw_only=True):
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
-    """What the configured parts can do. `overseen`: there is a journal, so people can review changes.
+    """The capabilities of a container. `overseen`: there is a journal, so people can review changes.
 
-    `together` are the features of several stores combined. `extracts` says that conversations can
-    be read for facts, `hosting` that an OpenWOP host is open.
+    `together` are the features of several stores combined. `extracts`: facts can be extracted from
+    conversations. `hosting`: an OpenWOP host is mounted.
     """
 
     stores: tuple[StoreCapabilities, ...]
@@ -63,14 +63,14 @@ LONG_TERM: Final = "long-term"
 
 
 class Edition(StrEnum):
-    """Editions of OpenWOP's conformance suite. They differ in the name of the long-term dimension."""
+    """An edition of OpenWOP's conformance suite. Editions differ in the name of the long-term dimension."""
 
     V1_14 = "1.14"
     V1_15 = "1.15"
 
     @property
     def long_term(self) -> str:
-        """The dimension of memory that outlasts a run."""
+        """The name of the dimension for memory that outlasts a run."""
         return LONG_TERM if self is Edition.V1_14 else "long-term-durability"
 
 
@@ -108,17 +108,17 @@ class Host(Struct, frozen=True, kw_only=True):
 
 
 def host_over(capabilities: Capabilities) -> Host:
-    """The features that a host over this memory has: runs need a store with history."""
+    """Return the features of a host over this memory; runs need a store with history."""
     runs = Feature.HISTORY in capabilities.features
     model = REPLAYABLE if runs else 1
     return Host(compacts=runs, attributes=runs, consolidates=runs, execution_model=model)
 
 
 def probe(capabilities: Capabilities) -> dict[str, bool]:
-    """The answer to the capability probe of the key-value and message layer contracts.
+    """Return the answer to the capability probe of the key-value and message layer contracts.
 
-    What is false here is refused by every transport. `stats` describe vectors, by provider and model; without
-    an embedder nothing is remembered or recalled, so there is no layer.
+    Every transport refuses operations whose capability is false. `stats` describe vectors by model; without
+    an embedder the message layer cannot store or recall, so it is false.
     """
     vectors = Feature.VECTOR in capabilities.features
     layer = capabilities.extracts and capabilities.space != NO_SPACE
@@ -126,7 +126,7 @@ def probe(capabilities: Capabilities) -> dict[str, bool]:
 
 
 def openwop(capabilities: Capabilities) -> dict[str, Json]:
-    """The capabilities of an OpenWOP host over this memory, and whether one is open."""
+    """Return the capabilities of an OpenWOP host over this memory, and whether one is mounted."""
     host = host_over(capabilities)
     memory, agents = openwop_memory(capabilities, host), openwop_agents(capabilities, host)
     dimensions = openwop_dimensions(memory, agents, host)
@@ -139,7 +139,7 @@ def openwop(capabilities: Capabilities) -> dict[str, Json]:
 
 
 def openwop_memory(capabilities: Capabilities, host: Host) -> dict[str, Json]:
-    """The `memory` family. Without a journal there is no host; without runs, who put, it can only be read."""
+    """Return the `memory` family. Without a journal it is unsupported; without runs it is read-only."""
     if not capabilities.overseen:
         return {"supported": False, "writable": False}
     semantic = ["semantic"] if Feature.VECTOR in capabilities.features else []
@@ -161,7 +161,7 @@ def openwop_memory(capabilities: Capabilities, host: Host) -> dict[str, Json]:
 
 
 def openwop_agents(capabilities: Capabilities, host: Host) -> dict[str, Json]:
-    """The `agents` family. Long-term memory is claimed only where it lasts and secrets are kept out of it."""
+    """Return the `agents` family. Long-term memory needs a durable store, a journal and runs."""
     lasting = Feature.DURABLE in capabilities.features and capabilities.overseen and host.has_runs
     family: dict[str, Json] = {
         "supported": capabilities.overseen,
@@ -175,7 +175,7 @@ def openwop_agents(capabilities: Capabilities, host: Host) -> dict[str, Json]:
 def openwop_dimensions(
     memory: Mapping[str, Json], agents: Mapping[str, Json], host: Host, *, long_term: str = LONG_TERM
 ) -> tuple[str, ...]:
-    """The dimensions that the two families satisfy, in the order of RFC 0080."""
+    """Return the dimensions that the two families satisfy, in the order of RFC 0080."""
     if not memory["supported"]:
         return ()
     lasting = LONG_TERM in agents["memoryBackends"]
@@ -195,7 +195,7 @@ def openwop_dimensions(
 def degraded(
     shape: Mapping[str, Json], dimensions: tuple[str, ...], *, long_term: str = LONG_TERM
 ) -> tuple[str, ...]:
-    """The dimensions that an agent's `memoryShape` needs and that are missing."""
+    """Return the missing dimensions that an agent's `memoryShape` needs."""
     operations = ["read", "write"] if any(shape.get(name) is True for name in _SHAPES) else []
     operations += [long_term] if shape.get("longTerm") is True else []
     return tuple(dimension for dimension in operations if dimension not in dimensions)

@@ -1,4 +1,4 @@
-"""Every mutation is one value: planned by an operation, committed by stores, kept as history."""
+"""Changes: an operation plans a mutation as one value, stores commit it, and the history records it."""
 
 from enum import StrEnum
 
@@ -20,7 +20,7 @@ class EndReason(StrEnum):
 
 
 class Base(StrEnum):
-    """What a put expects to find under its id: nothing, a live version, or an ended one."""
+    """The precondition of a put on its id: no version, a live version, or an ended one."""
 
     NOTHING = "nothing"
     LIVE = "live"
@@ -28,12 +28,12 @@ class Base(StrEnum):
 
 
 class Put(Struct, frozen=True, kw_only=True, gc=False):
-    """A version to begin. Its number is one more than the base's, else the write conflicts.
+    """A version to write. Its number must be one more than the base's, else the write conflicts.
 
-    Its vector, which may have tokens beside it (`search.relevance`), is given, or copied from version `like`
+    Its vector, with optional tokens (`search.relevance`), is given, or copied from version `like`
     of the same id whose text is the same, or absent; with `bare` it stays absent, otherwise the pipeline
     embeds the text. `unique` refuses the put (Duplicate) while another live, unexpired record of exactly
-    the same scope says the same (`kv.saying`).
+    the same scope has the same digest (`kv.saying`).
     """
 
     record: Record
@@ -54,13 +54,13 @@ class End(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Change(Struct, frozen=True, kw_only=True, gc=False):
-    """What one operation does to memory, all of it or none of it.
+    """The atomic effect of one operation on memory.
 
-    `erase` names records of which every version is scrubbed: content, metadata, text index and
-    vectors leave the file; id, version numbers and times stay as the receipt.
-    `key` and `fingerprint` make a retry recognisable; what is erased takes the fingerprint with it.
-    `reason` is why, in the caller's words; what is erased takes the reasons of its changes with it.
-    `about` names the memory that made a put unnecessary because it already says the same.
+    `erase` names records whose every version is scrubbed: content, metadata, text index and
+    vectors are deleted from the file; id, version numbers and times stay as the receipt.
+    `key` and `fingerprint` identify a retry; an erasure also deletes the fingerprint.
+    `reason` is the caller's reason; an erasure also deletes the reasons of the record's changes.
+    `about` names the memory that made a put unnecessary because it already has the same content.
     """
 
     id: str
@@ -78,7 +78,7 @@ class Change(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Version(Struct, frozen=True, kw_only=True):
-    """One link of a record's chain, ordered by commit sequence. An erased version has no memory."""
+    """One version in a record's history, ordered by commit sequence. An erased version has no memory."""
 
     id: str
     number: int
@@ -94,7 +94,7 @@ class Version(Struct, frozen=True, kw_only=True):
 
 
 class Footprint(Struct, frozen=True, kw_only=True):
-    """A committed change and the versions it began and ended: what an undo must know."""
+    """A committed change and the versions that it began and ended, as an undo needs them."""
 
     change: Change
     sequence: int

@@ -16,13 +16,13 @@ from msgspec.structs import fields
 
 T = TypeVar("T")
 
-_KIND = "$"  # names the class of a value where a hint allows several
+_KIND = "$"  # the class name of a value, if its hint allows several classes
 _PLAIN = frozenset({str, int, float, bool, types.NoneType})
 _encode, _decode = Encoder().encode, Decoder().decode
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON from outside; raises ValueError also where it is nested too deeply."""
+    """Parse untrusted JSON; raises ValueError, also if it is nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -30,28 +30,28 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def write_json(value: Any) -> str:
-    """The value as compact JSON; characters beyond ASCII stay as they are."""
+    """Return the value as compact JSON; characters beyond ASCII are not escaped."""
     return _encode(value).decode()
 
 
 def read_json(text: str) -> Any:
-    """The value of JSON that we wrote ourselves; raises ValueError when it is damaged."""
+    """Parse JSON that `write_json` wrote; raises ValueError if it is damaged."""
     return _decode(text)
 
 
 def dumps(value: object) -> str:
-    """One line of JSON that `loads` reads back to an equal value."""
+    """Return one line of JSON from which `loads` restores an equal value."""
     return write_json(dump(value))
 
 
 def loads(kind: type[T], text: str) -> T:
-    """The value of that kind which `dumps` wrote."""
+    """Restore a value of this type from the JSON that `dumps` wrote."""
     value: T = load(kind, read_json(text))
     return value
 
 
 def dump(value: Any) -> Any:
-    """Plain JSON that `load` reads back to an equal value."""
+    """Return plain JSON from which `load` restores an equal value."""
     kind: type = type(value)
     return value if kind in _PLAIN else _choose_encoder(kind)(value)
 
@@ -89,7 +89,7 @@ def _hints(kind: type) -> Mapping[str, Any]:
 
 
 def load(hint: Any, data: Any) -> Any:
-    """The value that the hint describes."""
+    """Restore a value of the type hint from plain JSON."""
     if isinstance(data, dict):
         kind = _find_class(hint, data.get(_KIND))
         return data if kind is None else _load_value(kind, data)

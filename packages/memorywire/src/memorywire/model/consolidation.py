@@ -146,7 +146,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Result(StrEnum):
-    """How a run ended: `calm` found nothing to do, `discarded` would have made recall worse."""
+    """The result of a run: `calm` found nothing to do, `discarded` would have made recall worse."""
 
     CALM = "calm"
     COMMITTED = "committed"
@@ -221,7 +221,7 @@ class SessionRules(Struct, frozen=True, kw_only=True):
 
 
 class Dreamed(Struct, frozen=True, kw_only=True):
-    """A run as it was asked for: its result and the rules of the next session.
+    """The answer to a requested run: its result and the rules of the next session.
 
     The steps, the proposals and the refused steps are JSON, as `dream show` has them.
     """

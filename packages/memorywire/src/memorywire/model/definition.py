@@ -20,37 +20,37 @@ _LONGEST_HEALTH = 86_400
 
 
 class TenancyKind(StrEnum):
-    """How tenants are separated: by a key each, or by a prefix under one shared key."""
+    """How a backend separates tenants: by a key for each, or by a prefix under one shared key."""
 
     KEY_PER_TENANT = "key_per_tenant"
     SHARED_KEY_WITH_PREFIX = "shared_key_with_prefix"
 
 
 class Tenancy(Struct, frozen=True, kw_only=True):
-    """`pattern` is the name of the variable with a tenant's key, or the prefix of its agents.
+    """The separation of tenants: `pattern` is the variable with a tenant's key, or the prefix of its agents.
 
-    It must contain the tenant, otherwise tenants would share their memories; so there is no default.
+    It must contain the tenant, otherwise tenants would share their memories; so it has no default.
     """
 
     kind: TenancyKind
     pattern: str
 
     def prefix(self, tenant: str) -> str:
-        """The prefix of an agent's name. A tenant contains no slash, so no two prefixes collide."""
+        """Return the prefix of an agent's name. A tenant contains no slash, so prefixes never collide."""
         return f"{self.pattern.replace(_TENANT, quote(tenant, safe=''))}/"
 
     def variable(self, tenant: str) -> str:
-        """The name of the variable with this tenant's key."""
+        """Return the name of the variable with this tenant's key."""
         name = re.sub(r"[^A-Z0-9]", "_", tenant.upper())
         return self.pattern.replace(_TENANT, name)
 
 
 class Definition(Struct, frozen=True, kw_only=True):
-    """Where and how. `url` is that of a store, with `{key}` where the value of `key_env` belongs.
+    """A backend. `url` is that of its store, with `{key}` as the placeholder for the value of `key_env`.
 
-    `fallback` lets what an agent had here before answer while the backend does not; `health_seconds` is how
-    often it is asked how it is, 0 for never. `preview` says that an adapter may be used whose contract with
-    the product is not verified.
+    With `fallback`, the agent's memories in the default store answer while the backend fails. Its health is
+    checked every `health_seconds`, never if that is 0. `preview` allows an adapter that was not tested
+    against the product.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Definition(Struct, frozen=True, kw_only=True):
         return self.url.partition("://")[0]
 
     def document(self) -> dict[str, Json]:
-        """As JSON: what the digest is of, and what is kept."""
+        """Return the definition as JSON, as it is stored and hashed."""
         document: dict[str, Json] = {
             "name": self.name,
             "url": self.url,
@@ -81,12 +81,12 @@ class Definition(Struct, frozen=True, kw_only=True):
         return document if self.key_env is None else {**document, "key_env": self.key_env}
 
     def masked_document(self) -> dict[str, Json]:
-        """As JSON for display: an older release accepted a key in the URL, and it is masked."""
+        """Return the JSON for display; masks a key in the URL, which an older release accepted."""
         return {**self.document(), "url": mask_url(self.url)}
 
 
 class Edition(Struct, frozen=True, kw_only=True):
-    """A definition as it was made; `digest` names it for good, `number` counts the editions of its name."""
+    """An immutable definition; `digest` identifies it, `number` counts the editions with its name."""
 
     definition: Definition
     digest: str
@@ -100,7 +100,7 @@ class Edition(Struct, frozen=True, kw_only=True):
 
 
 def definition_of(document: Mapping[str, Json]) -> Definition:
-    """The definition that a document describes; raises InvalidRequest, naming the field."""
+    """Parse the JSON of a definition; raises InvalidRequest with the name of the field."""
     rest = dict(document)
     tenancy = rest.pop("tenancy", None)
     if not isinstance(tenancy, Mapping) or set(tenancy) != {"kind", "pattern"}:

@@ -1,4 +1,4 @@
-"""Edges: what one memory says of another."""
+"""Edges: typed links from one memory to another."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -8,11 +8,11 @@ from msgspec import Struct
 from memorywire.model.record import Record
 
 LINKS = "links"
-"""Where the metadata of a memory names others: {"relates_to": [id, ...], "contradicts": [id, ...]}."""
+"""The metadata key with links to other memories: {"relates_to": [id, ...], "contradicts": [id, ...]}."""
 
 
 class Kind(StrEnum):
-    """What one memory is to another, read from the source to the target."""
+    """The relation of the source to the target."""
 
     RELATES_TO = "relates_to"
     CONTRADICTS = "contradicts"
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 
 class Edge(Struct, frozen=True, order=True):
-    """The source says this of the target; `by_name`: both only mention the same name, and neither says it."""
+    """A link that the source states; `by_name`: neither states it, both only mention the same name."""
 
     source: str
     kind: Kind
@@ -30,13 +30,13 @@ class Edge(Struct, frozen=True, order=True):
 
 
 def relate(one: str, other: str) -> Edge:
-    """The edge between two memories that mention the same name; neither comes first."""
+    """Return the edge between two memories that mention the same name; the order does not matter."""
     source, target = sorted((one, other))
     return Edge(source, Kind.RELATES_TO, target, by_name=True)
 
 
 def find_edges(record: Record) -> Iterator[Edge]:
-    """The edges to other memories that the memory itself names."""
+    """Yield the edges to other memories that the record states."""
     own_links = {
         Kind.SUPERSEDES: record.supersedes,
         Kind.DERIVED_FROM: (*record.derived_from, *record.merged_from),

@@ -44,7 +44,7 @@ from typing import ClassVar
 
 
 class MemorywireError(Exception):
-    """A problem with a stable `code`, a sentence, and, where known, the field and the fix.
+    """An error with a stable `code`, a sentence, and, if known, the field and the fix.
 
     A traceback shows both below the sentence.
     """
@@ -68,7 +68,7 @@ class MemorywireError(Exception):
         self.__notes__ = [f"{name}: {value}" for name, value in told.items() if value is not None]
 
     def problem(self) -> dict[str, str]:
-        """The one problem shape of the wire: `{code, detail, field?, fix?}`."""
+        """Return the error as the wire format has it: `{code, detail, field?, fix?}`."""
         parts: Mapping[str, str | None] = {
             "code": self.code,
             "detail": self.detail,

@@ -1,4 +1,4 @@
-"""The messages between a memory and the host's own reviewer: what is asked, and the answer."""
+"""The messages between a memory and a reviewer of the host: the review request and the response."""
 
 from collections.abc import Awaitable, Mapping
 from typing import Protocol
@@ -15,10 +15,10 @@ REASON_MAX = 1024
 
 
 class ReviewRequest(Struct, frozen=True, kw_only=True):
-    """A held change for a reviewer: the request, what it would do to memory now, and why it was held.
+    """A held change for a reviewer: the request, its effect on memory now, and why it was held.
 
-    `seen` is the digest of exactly this view, to decide on nothing else. What `erases` needs `confirm` in the
-    response. `approvals` are those of other reviewers so far, of as many as `reviewers`.
+    `seen` is the digest of exactly this view, so that a decision applies to nothing else. If it `erases`, the
+    response needs `confirm`. `approvals` are those so far, of the required number `reviewers`.
     """
 
     proposal_id: str
@@ -38,9 +38,9 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
 
 
 class ReviewResponse(Struct, frozen=True, kw_only=True):
-    """What a reviewer decided, who it was, and when they did (epoch milliseconds).
+    """The decision of a reviewer, with their name and the time (epoch milliseconds).
 
-    `confirm` is the word `erase`, where approving erases content for good.
+    `confirm` is the word `erase` if the approval erases content for good.
     """
 
     approved: bool
@@ -50,7 +50,7 @@ class ReviewResponse(Struct, frozen=True, kw_only=True):
     confirm: str | None = None
 
     def check(self) -> None:
-        """Raise InvalidRequest, naming the field, for a response that says nothing certain."""
+        """Raise InvalidRequest, naming the field, unless the response is complete and valid."""
         if not isinstance(self.approved, bool):
             raise InvalidRequest("approved must be true or false", field="approved")
         _check_text("reviewer", self.reviewer, NAME_MAX)
@@ -62,14 +62,14 @@ class ReviewResponse(Struct, frozen=True, kw_only=True):
 
 
 class GovernanceClient(Protocol):
-    """A reviewer of the host: a person it asks, or a service that asks one."""
+    """A reviewer of the host: a person, or a service that asks one."""
 
     def review(self, request: ReviewRequest, /) -> "ReviewResponse | Awaitable[ReviewResponse | None] | None":
         """Decide a held change; None leaves it to others. A plain function runs in a thread."""
 
 
 def build_review(proposal: Proposal, diff: Mapping[str, Json], seen: str) -> ReviewRequest:
-    """The message about a proposal that waits."""
+    """Build the request for a pending proposal."""
     request = proposal.request
     return ReviewRequest(
         proposal_id=proposal.id,

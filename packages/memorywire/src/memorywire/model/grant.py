@@ -1,4 +1,4 @@
-"""The mark of a grant: a record of the lender that says which memories another agent may recall."""
+"""The mark of a grant: a record of the lending agent with the memories that another agent may recall."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ RESERVED = frozenset({MARK, KEYED})
 
 
 def is_mark(mark: Json) -> bool:
-    """Whether this is the mark of a grant; users may keep other values under that name."""
+    """Whether this is the mark of a grant; users may store other metadata under that name."""
     return isinstance(mark, Mapping) and isinstance(mark.get("borrower"), str)
 
 
@@ -23,7 +23,7 @@ def is_grant(record: Record) -> bool:
 
 
 def read_grant(record: Record) -> Grant:
-    """The grant that a record keeps."""
+    """Return the grant in a record."""
     mark = record.metadata[MARK]
     return Grant(
         share_id=record.id,

@@ -12,8 +12,8 @@ Entropy: TypeAlias = Callable[[int], bytes]
 
 _COUNTER_LIMIT = 0xFFF
 _TAIL_BYTES = 8
-_TAILS = 64  # drawn at once
-_PLACES = 42  # of the last 62 bits the first 20 are for the place, these for what tells wholes apart
+_TAILS = 64  # random tails drawn at once
+_PLACES = 42  # of the last 62 bits the first 20 are the part number, these identify the whole
 _REST = (1 << _PLACES) - 1
 
 VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
@@ -21,13 +21,13 @@ VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
 def _format_uuid(bits: int) -> str:
-    """The 128 bits of a UUID in its usual form."""
+    """Format the 128 bits of a UUID."""
     digits = f"{bits:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def part_of(whole: str, place: int) -> str:
-    """The id of part number `place` of a minted id; deterministic, and sorted by number."""
+    """Return the id of part number `place` of a minted id; deterministic, and sorted by number."""
     head = int(whole.replace("-", ""), 16) >> 62 << 62
     tail = int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest(), "big") & _REST
     return _format_uuid(head | place << _PLACES | tail)
@@ -60,7 +60,7 @@ class IdMint:
     def __call__(self) -> str:
         with self._lock:
             moment, counter = self._advance(self._clock())
-            if not self._tails:  # to draw for each id takes as long as all else here
+            if not self._tails:  # a draw for each id would double the time
                 self._tails = _split_tails(self._entropy(_TAIL_BYTES * _TAILS))
             tail = self._tails.pop()
         return _mint(moment, counter, tail)

@@ -49,7 +49,7 @@ LONGEST_TTL = 3_153_600_000
 _listed = json.JSONEncoder().encode
 
 SHARED = {OwnerKind.USER: "kv:user", OwnerKind.TENANT: "kv:tenant"}
-"""The agents that hold the entries of users and tenants, which belong to no single agent."""
+"""The names of the pseudo-agents with the entries of users and tenants, which belong to no single agent."""
 
 
 class Owner(Struct, frozen=True, kw_only=True):
@@ -61,13 +61,13 @@ class Owner(Struct, frozen=True, kw_only=True):
 
     @property
     def scope(self) -> Scope:
-        """Where the records of these entries live."""
+        """The scope of the records of these entries."""
         agent = SHARED.get(self.kind, self.id)
         user = self.id if self.kind is OwnerKind.USER else None
         return Scope(tenant=self.tenant, agent=agent, user=user)
 
     def address(self, key: str, generation: int | str = 0) -> str:
-        """The id of the record of a key. A key whose record was erased goes on in the next generation."""
+        """Return the record id of a key. After an erasure, the key continues in the next generation."""
         nth = "0" if generation == 0 else _listed(generation)
         text = f"{_whose(self.tenant, self.kind.value, self.id)}{_quoted(key)}, {nth}]"
         digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -79,7 +79,7 @@ class Owner(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _whose(tenant: str, kind: str, id: str) -> str:
-    """The beginning of the JSON list that the id of a key is hashed from."""
+    """Return the beginning of the JSON list that `address` hashes."""
     return f"{_listed([tenant, kind, id])[:-1]}, "
 
 
@@ -94,11 +94,11 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """A value to keep under a key.
+    """A value to store under a key.
 
-    `ttl` is in seconds; none, or none above 0, keeps the end that is set, or means no end. `if_version` is
-    the version that must be there, 0 for none. `text` is what the entry is found by, besides key and value,
-    or instead of them if `index` says so. With `redact` a secret is replaced by its marker, not refused.
+    `ttl` is in seconds; None, or 0 and below, keeps the present expiry, if there is one. `if_version` is
+    the version that must be stored now, 0 for none. `text` is indexed besides key and value, or instead of
+    them, as `index` says. With `redact` a secret is replaced by its marker, not refused.
     """
 
     key: str
@@ -126,8 +126,8 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """The receipt of a set. A `staged` value is stored once a person approves; `value` is the sum, of an
-    incr; `redacted` names the secrets that were replaced by markers."""
+    """The receipt of a set. A `staged` value is stored once a person approves it; `value` is the result of
+    an incr; `redacted` names the secrets that were replaced by markers."""
 
     key: str
     id: str
@@ -152,7 +152,7 @@ class Deleted(Struct, frozen=True, kw_only=True):
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """Entries in the order of their keys; `next` is the `after` of the page that follows."""
+    """A page of entries in the order of their keys; `next` is the `after` of the next page."""
 
     entries: tuple[Entry, ...]
     truncated: bool
@@ -163,7 +163,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class Search(Struct, frozen=True, kw_only=True):
-    """What to find among the entries of an owner. Without `rank` only meaning counts."""
+    """A search among the entries of an owner. Without `rank` only the vector counts."""
 
     query: str
     prefix: str = ""
@@ -174,7 +174,7 @@ class Search(Struct, frozen=True, kw_only=True):
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """An entry that was found, how well, and the entries that say the same."""
+    """A found entry, its score, and its duplicates."""
 
     entry: Entry
     score: float
@@ -182,8 +182,8 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class Searched(Struct, frozen=True, kw_only=True):
-    """Matches, best first. `dimension` is that of the vector that asked; `repeats` counts the entries that
-    duplicate a better one, also if they were removed."""
+    """Matches, best first. `dimension` is that of the query's vector; `repeats` counts the entries that
+    duplicate a better one, even if they were removed."""
 
     matches: tuple[Match, ...]
     dimension: int
@@ -214,27 +214,27 @@ class Stats(Struct, frozen=True, kw_only=True):
 
 
 class Reembedded(Struct, frozen=True, kw_only=True):
-    """How many entries got a vector, and which did not."""
+    """The number of entries that got a vector, and those that did not."""
 
     entries: int
     failed: Mapping[str, str] = field(default_factory=dict)
 
 
 def size_of(value: Json) -> int:
-    """The bytes of a value as JSON in UTF-8 without spaces."""
+    """Return the number of bytes of a value as compact JSON in UTF-8."""
     return len(write_json(value).encode())
 
 
 def is_entry(record: Record) -> bool:
-    """Whether a record keeps an entry: it is marked, and stands where only keys do.
+    """Whether a record is a key-value entry: it has the mark, and an id of the form that only entries have.
 
-    What comes from a file may have brought a mark with it.
+    The mark alone does not prove it, because an imported file can contain one.
     """
     return is_mark(record.metadata.get(MARK)) and record.id[ENTRY_FORM_AT : ENTRY_FORM_AT + 1] == ENTRY_FORM
 
 
 def is_mark(mark: Json) -> bool:
-    """Whether this is the mark of an entry; users may store other values under that name."""
+    """Whether this is the mark of an entry; users may store other metadata under that name."""
     return (
         (type(mark) is dict or isinstance(mark, Mapping))  # the first check is the faster one
         and isinstance(mark.get("of"), str)
@@ -246,15 +246,15 @@ def is_mark(mark: Json) -> bool:
 
 
 def saying(record: Record) -> str | None:
-    """The digest by which a repeated memory is recognised; None for an entry, which its key identifies.
+    """Return the digest that identifies a repeated memory; None for an entry, which its key identifies.
 
-    A memory that says the same as an entry is another one: it must stay when the key is deleted.
+    A memory with the same content as an entry is not its duplicate: it must stay when the key is deleted.
     """
     return None if MARK in record.metadata and is_entry(record) else record.digest
 
 
 def entry_of(record: Record) -> Entry:
-    """The entry that a record keeps; if a person edited a held entry to plain words, those are its value."""
+    """Return the entry of a record; if a person edited a held entry to plain text, that is its value."""
     mark = record.metadata[MARK]
     key = mark["key"]
     content = record.content

@@ -1,4 +1,4 @@
-"""The label of a memory: which kind of fact it is, whose, and which slot it fills."""
+"""The label of a memory: the kind of the fact, its subject, and its slot."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -14,7 +14,7 @@ SLOT_CHARS_MAX = 64
 
 
 class Kind(StrEnum):
-    """What a fact is good for."""
+    """The kind of a fact."""
 
     CONSTRAINT = "constraint"
     PREFERENCE = "preference"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a memory was read, or how a caller labelled it (`given`).
+    """The label that was read from a memory's text, or that a caller gave (`given`).
 
     `subject` is `user` for the person the memory is about, a name for others, None for general facts. A newer
     memory replaces an older one with the same subject and slot if the slot has one value at a time.
@@ -45,11 +45,11 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 MANY_VALUED = frozenset({"allergy", "likes", "dislikes", "pet", "child", "friend", "hobby", "possession"})
-"""Slots that hold several values at a time: a newer value stands beside the older ones."""
+"""Slots that hold several values at a time: a newer value does not replace the older ones."""
 
 
 def read_state(metadata: Mapping[str, Json]) -> tuple[str, str] | None:
-    """The subject and the slot of which a memory states the only value; None for all others."""
+    """Return the subject and the single-valued slot that a memory fills; None for other memories."""
     mark = metadata.get(MARK) if metadata else None
     if not isinstance(mark, Mapping) or mark.get("kind") is None:
         return None
@@ -57,9 +57,9 @@ def read_state(metadata: Mapping[str, Json]) -> tuple[str, str] | None:
 
 
 def build_state(subject: Json, slot: Json, given: Json) -> tuple[str, str] | None:
-    """The state that a subject and a slot name, if the slot holds one value at a time.
+    """Return the state, a subject and a slot, if the slot holds one value at a time; else None.
 
-    Without a subject only a slot that a caller gave names one: the ports of two hosts are two states.
+    Without a subject, only a slot that a caller gave is a state: the ports of two hosts are two states.
     """
     if not isinstance(slot, str) or slot in MANY_VALUED:
         return None
@@ -72,7 +72,7 @@ _READ = frozenset(Label.__struct_fields__) - {"given"}
 
 
 def strip_label(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The metadata without a label that was read from the text: it says nothing that the text does not."""
+    """Return the metadata without a label that was read from the text, which can be derived again."""
     mark = metadata.get(MARK)
     if not isinstance(mark, Mapping) or "kind" not in mark or not _READ.issuperset(mark):
         return metadata

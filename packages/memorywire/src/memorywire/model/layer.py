@@ -61,7 +61,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
 class Fact(Struct, frozen=True, kw_only=True):
     """A sentence that was extracted from a conversation, and the place of the turn it comes from.
 
-    If it `retracts`, its text names the fact that the speaker takes back.
+    If it `retracts`, its text names the fact that the speaker retracts.
     """
 
     text: str
@@ -73,10 +73,10 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """The state of a conversation that was added.
+    """The processing state of an added conversation.
 
     `turns` are the memories of its turns, `memories` those of its facts (without extraction, of its turns),
-    `forgotten` the facts that it took back; `held` waits for a person. `found` are the extracted facts, until
+    `forgotten` the facts that it retracted; `held` wait for a person. `found` are the extracted facts, until
     they are stored.
     """
 

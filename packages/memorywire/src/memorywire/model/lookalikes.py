@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from functools import cache
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Mn", "Me"})
-_BLANKS = frozenset("\u2800\ufffc")  # a Braille cell without dots, an object that is not there
+_BLANKS = frozenset("\u2800\ufffc")  # the Braille cell without dots, the object replacement character
 
 
 @cache
 def ignorable_class() -> str:
-    """The ranges of default-ignorable code points, for a character class of a pattern."""
+    """Return the ranges of default-ignorable code points, for a character class of a pattern."""
     from memorywire.model.unicode_tables import DEFAULT_IGNORABLE
 
     return "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in DEFAULT_IGNORABLE)
@@ -18,7 +18,7 @@ def ignorable_class() -> str:
 
 @cache
 def ignorable() -> frozenset[int]:
-    """Every default-ignorable code point: a reader sees nothing in its place."""
+    """Return all default-ignorable code points, which are invisible."""
     from memorywire.model.unicode_tables import DEFAULT_IGNORABLE
 
     return frozenset(code for low, high in DEFAULT_IGNORABLE for code in range(low, high + 1))
@@ -51,7 +51,7 @@ def is_hidden(char: str) -> bool:
 
 
 class Faces(dict[int, str]):
-    """For `str.translate`: every character as the ASCII character it reads as; the length stays."""
+    """For `str.translate`: maps a character to the ASCII character that it looks like; keeps the length."""
 
     def __missing__(self, code: int) -> str:
         self[code] = plain_face(chr(code))
@@ -59,10 +59,10 @@ class Faces(dict[int, str]):
 
 
 class Skeleton(dict[int, str | None]):
-    """For `str.translate`: equal for texts that look alike, also with invisible characters in them.
+    """For `str.translate`: gives equal results for texts that look alike, even with invisible characters.
 
-    Hidden characters and white space go; the others become their ASCII face, in lower case, with one letter
-    for all that look like it (`0` and `O`, `1`, `I`, `l` and `|`).
+    Hidden characters and white space are removed; others become their ASCII lookalike in lower case, with one
+    letter for each group that looks the same (`0` and `O`; `1`, `I`, `l` and `|`).
     """
 
     _ALIKE = str.maketrans("01i|", "olll")
@@ -86,14 +86,14 @@ def skeleton(text: str) -> str:
 
 
 def skeleton_places(text: str) -> tuple[str, Sequence[int]]:
-    """Return the skeleton of a text, and for each of its characters the place in the text."""
+    """Return the skeleton of a text, and the index in the text of each of its characters."""
     skeletons = [text[at].translate(SKELETON) for at in range(len(text))]
     places = [at for at, char in enumerate(skeletons) if char]
     return "".join(skeletons), places
 
 
 class _Seen(dict[int, str | None]):
-    """For `str.translate`: faces; hidden characters go, line ends and tabs stay."""
+    """For `str.translate`: ASCII lookalikes; removes hidden characters, keeps line ends and tabs."""
 
     def __missing__(self, code: int) -> str | None:
         char = chr(code)
@@ -105,7 +105,7 @@ _SEEN = _Seen()
 
 
 def seen(text: str) -> tuple[str, Sequence[int]]:
-    """Return the faces of a text without what is hidden in it, each with its place; white space stays."""
+    """Return the text as ASCII lookalikes without hidden characters, and their indexes; keeps white space."""
     visible = text.translate(_SEEN)
     if len(visible) == len(text):
         return visible, range(len(text))

@@ -21,7 +21,7 @@ class Helped(StrEnum):
 
 
 class Agents(Struct, frozen=True, kw_only=True):
-    """Which agents of the tenant have memories, or changes that wait for a person."""
+    """List the agents of the tenant that have memories or pending proposals."""
 
     tenant: str = DEFAULT_TENANT
 
@@ -36,7 +36,7 @@ class Facets(Struct, frozen=True, kw_only=True):
 
 
 class Recalls(Struct, frozen=True, kw_only=True):
-    """The newest recalls, before the one named `before`.
+    """List the newest recalls, older than the recall `before`.
 
     Only those that returned `memory_id`, and of this session, run and trace, if given.
     """
@@ -164,9 +164,9 @@ class AgentErased(Struct, frozen=True, kw_only=True):
 
 
 class Erased(Struct, frozen=True, kw_only=True):
-    """The receipt of an erase; in a dry run, what it would do.
+    """The receipt of an erase; of a dry run, its effects.
 
-    `erased` and `waiting` count memories. `id_removed` says that no row has the id of the user any more.
+    `erased` and `waiting` count memories. `id_removed`: no row has the id of the user any more.
     """
 
     user_id: str
@@ -232,10 +232,10 @@ class RuleBook(Struct, frozen=True, kw_only=True):
 
 
 class RuleTrial(Struct, frozen=True, kw_only=True):
-    """What a rule would have done: how many of `total` changes match, and how many would get another verdict.
+    """The effect of a rule on past changes: how many of `total` match, and how many change their verdict.
 
-    `sample` are the newest matches. `degraded` names conditions that cannot be checked in hindsight, and
-    `older_changes` when there were more changes than were examined.
+    `sample` are the newest matches. `degraded` names conditions that cannot be checked afterwards, and
+    `older_changes` if there were more changes than were examined.
     """
 
     rule: str
@@ -265,7 +265,7 @@ class Reverted(Struct, frozen=True, kw_only=True):
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """A memory as a recall returned it; without `memory` it has been erased, or is not lent any more."""
+    """A memory as a recall returned it; `memory` is None if it was erased, or is no longer shared."""
 
     id: str
     version: int
@@ -355,7 +355,7 @@ class Step(Struct, frozen=True, kw_only=True):
 class Recovered(Struct, frozen=True, kw_only=True):
     """The report, and the one change that an undo takes back; without `change_id` nothing changed.
 
-    `degraded` says `older_changes` when there were more changes since then than were looked at.
+    `degraded` has `older_changes` if there were more changes since then than were examined.
     """
 
     steps: tuple[Step, ...]

@@ -46,10 +46,10 @@ WAITING = frozenset({State.PENDING, State.STALE})
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """Who decided what, when, why, and which change came of it; `automatic` when no person did.
+    """A decision: who, what, when, why, and the resulting change; `automatic` if no person decided.
 
-    `via` is the credential that vouches for the name, where that is another one, and `reviewed_at` when the
-    reviewer decided by their own clock.
+    `via` is the credential behind the name, if it has another name, and `reviewed_at` the time of the
+    decision by the reviewer's own clock.
     """
 
     by: str
@@ -63,7 +63,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Approval(Struct, frozen=True, kw_only=True):
-    """One reviewer approved what the proposal says now; `via` is the credential that vouches for the name."""
+    """A reviewer's approval of the present plan; `via` is the credential behind the reviewer's name."""
 
     by: str
     at: int
@@ -72,7 +72,7 @@ class Approval(Struct, frozen=True, kw_only=True):
 
 
 class Comment(Struct, frozen=True, kw_only=True):
-    """What a reviewer said about a proposal, for the other reviewers."""
+    """A comment of a reviewer on a proposal, for the other reviewers."""
 
     by: str
     at: int
@@ -82,11 +82,11 @@ class Comment(Struct, frozen=True, kw_only=True):
 class Proposal(Struct, frozen=True, kw_only=True):
     """A change that waits for a decision. Stores do not see it.
 
-    `request` is what a new plan starts from when the memories it read have moved; `change` is what the
-    reviewer sees and what is committed. Both are removed once their content is erased.
-    `secrets` and `instructions` are what was found, as (kind, place), never the value. `features` are what
-    rules can be learned from. `proposer` is the credential behind the `caller`, where that is another name.
-    It is committed once so many different `reviewers` approved; `approvals` are those of the present plan.
+    `request` is planned again if the memories that it read have changed; `change` is the plan that the
+    reviewer sees and that is committed. Both are removed once their content is erased.
+    `secrets` and `instructions` are the findings, as (kind, place), never the value. `features` are the input
+    for learning rules. `proposer` is the credential behind the `caller`, if it has another name.
+    It is committed once `reviewers` different people approved; `approvals` are those of the present plan.
     The `assignee`, `snoozed_until` and the `comments` order the work of reviewers and decide nothing; `notes`
     counts how often they changed.
     """
@@ -143,7 +143,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
 
 
 class OutboxEntry(Struct, frozen=True, kw_only=True):
-    """A change that a store has still to write; `tries` failed so far, the last with `error`.
+    """A pending change for a store; `tries` attempts failed so far, the last with `error`.
 
     `position` is its place in the outbox, once it is stored there.
     """
@@ -185,7 +185,7 @@ class RecallNote(Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> dict[str, Json]:
-        """The session, run and trace that the recall was asked for, as far as they were given."""
+        """The session, run and trace of the recall, if they were given."""
         details = self.details or {}
         return {name: details[name] for name in ORIGIN if name in details}
 
@@ -201,7 +201,7 @@ ERASE = "erase"
 
 
 class Verb(StrEnum):
-    """What a reviewer can do with a proposal."""
+    """The actions of a reviewer on a proposal."""
 
     APPROVE = "approve"
     EDIT = "edit"
@@ -213,7 +213,7 @@ class Verb(StrEnum):
 
 
 class Reach(Struct, frozen=True, kw_only=True):
-    """Whose proposals a reviewer may see: a tenant's, an agent's, or one user's."""
+    """The proposals that a reviewer may see: a tenant's, an agent's, or one user's."""
 
     tenant: str = DEFAULT_TENANT
     agent: str | None = None
@@ -228,9 +228,9 @@ class Reach(Struct, frozen=True, kw_only=True):
 
 
 class Inbox(Struct, frozen=True, kw_only=True):
-    """A page of proposals in the order they came, or the worst and newest first, behind `after`.
+    """Request a page of proposals after `after`, oldest first, or by risk and newest first.
 
-    `held_by` is the rule that held them, `text` something they say.
+    `held_by` selects by the rule that held them, `text` by their content.
     """
 
     reach: Reach
@@ -244,7 +244,7 @@ class Inbox(Struct, frozen=True, kw_only=True):
 
 
 class Queue(Struct, frozen=True, kw_only=True):
-    """A part of the inbox: what a reviewer has (an empty name: nobody), snoozed at that moment or not."""
+    """A part of the inbox: proposals assigned to a reviewer (empty: to nobody), snoozed at a time or not."""
 
     assignee: str | None = None
     at: int
@@ -252,9 +252,9 @@ class Queue(Struct, frozen=True, kw_only=True):
 
 
 class Annotate(Struct, frozen=True, kw_only=True):
-    """Notes for the reviewers of proposals; what is None stays as it is.
+    """Change the review notes of proposals; fields that are None stay as they are.
 
-    An empty `assignee` takes the proposals from whoever has them, and a moment that is past wakes them.
+    An empty `assignee` removes the assignment, and a time in the past ends the snooze.
     """
 
     reach: Reach
@@ -272,9 +272,9 @@ class Examine(Struct, frozen=True, kw_only=True):
 class Decide(Struct, frozen=True, kw_only=True):
     """One decision on one proposal, or on several of one agent: all of them or none.
 
-    `seen` is the digest of what the reviewer looked at; when the proposal has changed since, nothing is
+    `seen` is the digest of the view that the reviewer saw; if the proposal has changed since, nothing is
     decided. `edit` replaces fields of a held remember; `target` is the memory to merge into, to supersede
-    or to forget. `confirm` is the word `erase`, where approving erases content for good.
+    or to forget. `confirm` is the word `erase`, if the approval erases content for good.
     """
 
     reach: Reach
@@ -310,7 +310,7 @@ class Reviewed(Struct, frozen=True, kw_only=True):
 
 
 class Quorum(Struct, frozen=True, kw_only=True):
-    """How many of the reviewers that a proposal needs have approved it."""
+    """The number of approvals of a proposal, and of required ones."""
 
     proposal_id: str
     approvals: int
@@ -339,15 +339,15 @@ AGENT = "agent:"
 """The prefix of the name of a program that acts for a model. It may propose changes, not decide them."""
 
 UNVERIFIED = "person:unverified"
-"""The prefix of the name of a person who is identified by the connection alone."""
+"""The prefix of the name of a person whom only the connection identifies."""
 
 
 VOUCHING = "reviewer:"
-"""The prefix of the credential of a program that reviews for people, and vouches for their names."""
+"""The prefix of the credential of a program that reviews on behalf of people and states their names."""
 
 
 def people_behind(name: str, credential: str | None) -> frozenset[str]:
-    """The names by which a reviewer is known; two callers that share one may be the same person."""
+    """Return the names of a reviewer; two callers with a common name may be the same person."""
     vouches = credential is not None and not credential.startswith(VOUCHING)
     return frozenset({LOCAL if name == PERSON else name, *([credential] if vouches and credential else [])})
 

@@ -1,6 +1,6 @@
-"""Queries: which memories a request selects, what a store ranks, and what it returns.
+"""Queries: the filter that selects memories, the query that a store ranks by, and its results.
 
-`Where.matches` defines every filter, for every store."""
+`Where.matches` defines the semantics of every filter for every store."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -48,7 +48,7 @@ FIELDS = frozenset(
 
 
 class Compare(Struct, frozen=True):
-    """One comparison; `path` is a record field, or `metadata` followed by steps into it."""
+    """One comparison; `path` is a record field, or `metadata` followed by keys."""
 
     path: tuple[str, ...]
     operator: Operator
@@ -85,15 +85,15 @@ EVERYTHING = And()
 
 
 def owned_by(*users: str | None) -> Filter:
-    """A filter for the memories of these users; None stands for the memories without a user."""
+    """Return a filter for the memories of these users; None means the memories without a user."""
     return Compare(("user_id",), Operator.IN, list(users))
 
 
 def find_owners(filter: Filter) -> tuple[frozenset[str | None] | None, Filter]:
-    """The only users that the filter lets through, if it lists them, and what else it asks for.
+    """Split a filter into the users that it lists (None if it lists none) and its other conditions.
 
-    An index knows the user of each row, so such a condition costs it nothing; any other part of a filter
-    makes it read rows.
+    An index has the user of each row, so this condition is free; for any other condition it must read
+    rows.
     """
     parts = filter.parts if isinstance(filter, And) else (filter,)
     for at, part in enumerate(parts):
@@ -105,7 +105,7 @@ def find_owners(filter: Filter) -> tuple[frozenset[str | None] | None, Filter]:
 
 
 def asks_only_whose(filter: Filter) -> bool:
-    """Whether a filter says nothing but whose memories it selects."""
+    """Whether a filter has conditions on the user only."""
     match filter:
         case Compare():
             return filter.path == ("user_id",)
@@ -128,9 +128,9 @@ memories have an index for exactly this filter."""
 
 
 class Where(Struct, frozen=True, kw_only=True):
-    """A scope, a moment and conditions. Liveness is not optional: `alive_at` has no default.
+    """A scope, a moment and conditions. `alive_at` has no default: every query must state when.
 
-    `as_of` asks for the versions that were current at that moment instead of the current ones.
+    `as_of` selects the versions that were current at that moment instead of the current ones.
     """
 
     scope: Scope
@@ -159,7 +159,7 @@ class Where(Struct, frozen=True, kw_only=True):
 
 
 def _last_used(record: Record) -> int:
-    """Being written counts as use, so a new memory is not idle."""
+    """Return the time of the last use; the write counts as one, so a new memory is not idle."""
     return max(record.created_at, record.recalled_at or 0)
 
 
@@ -199,7 +199,7 @@ def _holds(operator: Operator, actual: Json, operand: Json) -> bool:
 
 
 def _equal(actual: Json, operand: Json) -> bool:
-    """Equality of JSON values; a list also equals each of its elements, so that a tag is found by name."""
+    """Compare JSON values; a list also equals each of its elements, so that a tag is found by name."""
     if isinstance(actual, list) and not isinstance(operand, list):
         return any(_equal(element, operand) for element in actual)
     return _same(actual, operand)
@@ -207,7 +207,7 @@ def _equal(actual: Json, operand: Json) -> bool:
 
 def _same(actual: Json, operand: Json) -> bool:
     if isinstance(actual, bool) or isinstance(operand, bool):
-        return actual is operand  # JSON true is not 1, however deep it lies
+        return actual is operand  # JSON true is not 1, at any depth
     if isinstance(actual, list) and isinstance(operand, list):
         return len(actual) == len(operand) and all(map(_same, actual, operand))
     if isinstance(actual, Mapping) and isinstance(operand, Mapping):
@@ -222,7 +222,7 @@ def _contains(actual: Json, operand: Json) -> bool:
 
 
 def _is_ordered(operator: Operator, actual: Json, operand: Json) -> bool:
-    """Order holds only between two numbers or two strings; anything else is simply not ordered."""
+    """Whether two values can be ordered: two numbers or two strings."""
     if not (_is_number(actual) and _is_number(operand)) and not (
         isinstance(actual, str) and isinstance(operand, str)
     ):
@@ -247,7 +247,7 @@ DAMAGED_VECTORS = "damaged_vectors"
 
 
 class QueryTokens(Struct, frozen=True):
-    """The words of a query as the embedder reads them: the word of each token, and the tokens' directions."""
+    """The tokens of a query as the embedder reads them: the word and the direction of each."""
 
     words: tuple[str, ...]
     matrix: bytes
@@ -258,10 +258,10 @@ class Query(Struct, frozen=True, kw_only=True):
 
     `times` are the intervals that the text mentions: start, and end (exclusive), in epoch milliseconds.
     `names` are words that may be names, `nameless` is the vector of the text without them.
-    `boilerplate` are terms of the question that count as terms, but no memory scores by them.
-    `ago` says that the times are relative to now.
-    `settled` says that the question is about the past, so newer memories do not replace older ones.
-    `replies` says that it asks for what an assistant said.
+    `boilerplate` are terms that count in the total weight, but that no memory earns.
+    `ago`: the times are relative to now.
+    `settled`: the question is about the past, so newer memories do not replace older ones.
+    `replies`: the question asks for what an assistant said.
     `tokens` are there if the embedder compares word by word.
     `explain` asks for `Scored.tokens`.
     """
@@ -281,8 +281,8 @@ class Query(Struct, frozen=True, kw_only=True):
 
 
 class TokenMatch(Struct, frozen=True):
-    """A token of a query: its word, its share of the weight, and the place of the nearest token of a memory
-    with the cosine of the two."""
+    """A token of a query: its word, its share of the weight, the index of the nearest token of a memory,
+    and the cosine of the two."""
 
     word: str
     weight: float
@@ -291,10 +291,10 @@ class TokenMatch(Struct, frozen=True):
 
 
 class Scored(Struct, frozen=True, kw_only=True):
-    """A candidate with its relevance in 0..1 and the raw signals it was made of.
+    """A candidate with its relevance in 0..1 and the raw signals that it was computed from.
 
-    A store that counts recalls may add their number as the signal `recalls`. One that compares words notes
-    them in `tokens` where the query asks for an explanation.
+    A store that counts recalls may add their number as the signal `recalls`. One that compares tokens
+    returns them in `tokens` if the query has `explain`.
     """
 
     record: Record
@@ -304,10 +304,10 @@ class Scored(Struct, frozen=True, kw_only=True):
 
 
 class Enough(Struct, frozen=True):
-    """When a store may stop: after `most` candidates, or at the first whose score does not reach the `level`.
+    """When a store may stop: after `most` candidates, or at the first one with a score below the `level`.
 
-    `level` is given the score and the signals of the best candidate, and whether all are turns of sessions.
-    It counts only where all candidates are admitted by the same rule.
+    `level` is called with the score and the signals of the best candidate, and whether all are turns of
+    sessions. It applies only if all candidates are admitted by the same rule.
     """
 
     most: int

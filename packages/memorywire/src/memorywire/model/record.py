@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-Json: TypeAlias = Any  # a JSON value; closing the recursion buys nothing that mypy could check here
+Json: TypeAlias = Any  # a JSON value; a recursive type would let mypy check nothing more here
 
 END_OF_CALENDAR = 253_402_300_800_000
 """The year 10,000: Python's datetime cannot represent this moment or a later one."""
@@ -46,7 +46,7 @@ class MemoryType(StrEnum):
 
 
 class Standing(StrEnum):
-    """How a live record takes part in recall: fully, at a quarter of its score, or only when asked for."""
+    """The role of a live record in recall: full score, a quarter of its score, or only on request."""
 
     ACTIVE = "active"
     DEMOTED = "demoted"
@@ -54,7 +54,7 @@ class Standing(StrEnum):
 
 
 class Trust(StrEnum):
-    """How far the source of a memory is trusted. A derived memory is trusted no more than its sources."""
+    """The trust in the source of a memory. A derived memory is trusted no more than its sources."""
 
     UNTRUSTED = "untrusted"
     STANDARD = "standard"
@@ -88,7 +88,7 @@ class Scope(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Record(Struct, frozen=True, kw_only=True, gc=False):
-    """One version of a memory, as every store keeps it and every reader sees it."""
+    """One version of a memory, the same in every store and for every reader."""
 
     id: str
     scope: Scope
@@ -139,7 +139,7 @@ class Record(Struct, frozen=True, kw_only=True, gc=False):
     def conversation(self) -> str | None:
         """The session of which it is a turn; None for memories that are not turns, such as a fact or a rule.
 
-        What the message layer kept says itself what it is; of others a turn is what has a speaker or a role.
+        A mark of the message layer decides; a memory without one is a turn if it has a speaker or a role.
         """
         if self.session_id is None:
             return None
@@ -173,7 +173,7 @@ class Record(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def _indexed_words(self) -> str:
-        """The words to search: all of them, unless an entry of a key was set with an index of less."""
+        """Return the words to index: all, unless a key-value entry limits them by its `index` setting."""
         if isinstance(self.content, str):
             return self.content
         if self.id[ENTRY_FORM_AT : ENTRY_FORM_AT + 1] != ENTRY_FORM:
@@ -186,12 +186,12 @@ class Record(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def digest(self) -> str:
-        """Equal for memories that say the same thing: type, normalised content and event time."""
+        """A digest of type, normalised content and event time, equal for repeated memories."""
         return digest_content(self.type, self.content, self.occurred_at)
 
 
 def digest_content(type: MemoryType, content: str | Mapping[str, Json], moment: int | None) -> str:
-    """The digest of a record with this type, content and event time."""
+    """Return the digest of a record with this type, content and event time."""
     if isinstance(content, str):  # the same text as the encoder's, but faster; most memories are text
         words = content if content.isascii() else unicodedata.normalize("NFC", content)
         quotation = quoted(" ".join(words.split()))

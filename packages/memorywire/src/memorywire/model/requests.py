@@ -1,4 +1,4 @@
-"""The requests of the wire. A test compares every default with the schema."""
+"""The requests of the wire format. A test compares every default with the schema."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -137,9 +137,9 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class BuildContext(Struct, frozen=True, kw_only=True):
-    """What an agent asks before it answers: a `prompt`, or the `messages` so far; `budget` is in tokens.
+    """Request a context block for a `prompt`, or for the `messages` so far; `budget` is in tokens.
 
-    The scope's user and the agent's own memories are read; without a user, only the agent's own.
+    It is built from the memories of the scope's user and the agent's own; without a user, only the latter.
     """
 
     scope: Scope
@@ -153,7 +153,7 @@ class BuildContext(Struct, frozen=True, kw_only=True):
 
 
 class ReadProfile(Struct, frozen=True, kw_only=True):
-    """The slots of a person, or, without a user, of the agent itself."""
+    """Request the slots of a person, or, without a user, of the agent itself."""
 
     scope: Scope
 
@@ -207,7 +207,7 @@ class Get(Struct, frozen=True, kw_only=True):
 
 
 class List(Struct, frozen=True, kw_only=True):
-    """A page of memories in id order, or in the opposite one, behind `after`."""
+    """Request a page of memories after the id `after`, in id order or reversed."""
 
     scope: Scope
     filter: Filter = EVERYTHING
@@ -231,16 +231,16 @@ class Undo(Struct, frozen=True, kw_only=True):
 
 
 class Changes(Struct, frozen=True, kw_only=True):
-    """The newest changes, newest first."""
+    """Request the newest changes, newest first."""
 
     scope: Scope
     limit: int = 20
 
 
 class Share(Struct, frozen=True, kw_only=True):
-    """Let another agent recall memories: the agent's own, or those of the user that the scope names.
+    """Let another agent recall memories: the agent's own, or those of the scope's user.
 
-    A memory is lent if it meets each condition that is given: its id, its type, one of the tags.
+    A memory is shared if it meets all given conditions: its id, its type, one of the tags.
     """
 
     scope: Scope
@@ -263,7 +263,7 @@ class Unshare(Struct, frozen=True, kw_only=True):
 
 
 class Shares(Struct, frozen=True, kw_only=True):
-    """The grants in force that the agent gave, and those that it was given."""
+    """Request the grants in force that the agent gave, and those that it received."""
 
     scope: Scope
 

@@ -48,9 +48,9 @@ def mask_url(url: str) -> str:
 
 
 def find_literal_secret(url: str) -> str | None:
-    """Name the part of the URL that holds a secret in clear: `the password`, `the option api_key`, or None.
+    """Name the part of the URL with a plain-text secret: `the password`, `the option api_key`, or None.
 
-    `{key}` and `${NAME}` are not secrets: they say where the secret is kept.
+    `{key}` and `${NAME}` are not secrets: they refer to where the secret is stored.
     """
     parts = _split(url)
     if parts is None or _has_unquoted_password(url, parts):
@@ -90,7 +90,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _has_unquoted_password(url: str, parts: SplitResult) -> bool:
-    """Whether a password with an unquoted `/`, `?` or `#` in it ended the host too early."""
+    """Whether an unquoted `/`, `?` or `#` in a password cut the host short."""
     _, colon, port = parts.netloc.partition(":")
     return bool(colon) and "@" not in parts.netloc and not port.isdigit() and "@" in url
 
@@ -121,12 +121,12 @@ def _is_secret_name(name: str) -> bool:
 
 
 def _is_literal(value: str) -> bool:
-    """Whether it holds more than references to a secret that is kept elsewhere."""
+    """Whether the text is more than references to a secret that is stored elsewhere."""
     return bool(_PLACEHOLDER.sub("", unquote_plus(value)))
 
 
 def path_of(path: str) -> Path:
-    """The path of a URL: `/~/` begins in the user's home, `/./` and `/../` in the current folder."""
+    """Return the path of a URL: `/~/` is relative to the user's home, `/./` and `/../` to this folder."""
     if path.startswith("/~/"):
         return Path(path[1:]).expanduser()
     if path.startswith(("/./", "/../")):
@@ -135,12 +135,12 @@ def path_of(path: str) -> Path:
 
 
 def url_path(path: Path) -> str:
-    """The absolute path as a URL has it; the letter of a drive comes after a slash, as `path_of` reads it."""
+    """Return an absolute path for a URL; a drive letter follows a slash, as `path_of` expects."""
     return path.absolute().as_uri().removeprefix("file://")
 
 
 class Confidential(Struct, frozen=True):
-    """A value whose representation leaves out the fields named in `HIDDEN`.
+    """A struct whose `repr` omits the fields named in `HIDDEN`.
 
     A Struct shows every field, both in `repr` and to rich, which prints the locals of a traceback.
     """

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Space(Struct, frozen=True, kw_only=True):
-    """What made a vector: model, revision of its weights, dimension, and whether it is unit length."""
+    """The origin of a vector: model, revision of its weights, dimension, and whether it has unit length."""
 
     model: str
     revision: str

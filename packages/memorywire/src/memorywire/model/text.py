@@ -24,7 +24,7 @@ REPLACEMENT = "\ufffd"
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD for NUL and for halves of surrogate pairs: JSON stores refuse both."""
+    """Replace NUL and unpaired surrogates by U+FFFD, because JSON stores refuse both."""
     whole = text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return whole.replace("\0", REPLACEMENT)
 
@@ -35,12 +35,12 @@ _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def as_cell(text: str) -> str:
-    """The text, with an apostrophe before it where a spreadsheet would take it for a formula."""
+    """Prefix the text with an apostrophe if a spreadsheet would read it as a formula."""
     return f"{_MARK}{text}" if _begins_formula(text) else text
 
 
 def from_cell(text: str) -> str:
-    """The text of a cell that `as_cell` wrote."""
+    """Return the text of a cell that `as_cell` wrote."""
     return text[1:] if text[:1] == _MARK and _begins_formula(text) else text
 
 
@@ -50,13 +50,13 @@ def _begins_formula(text: str) -> bool:
 
 
 CONTENT_CHARS_MAX = 65_536
-"""The most characters that the content of a memory may have, when it is text."""
+"""The maximum number of characters of a text memory."""
 
 _BLANKS = (" ", "\n")
 
 
 def in_parts(text: str) -> Iterator[str]:
-    """The text, or all of it in as many parts as it takes, cut between words where that is possible."""
+    """Split a text into parts of at most CONTENT_CHARS_MAX characters, between words if possible."""
     if len(text) <= CONTENT_CHARS_MAX:
         yield text
         return

@@ -1,1 +1,1 @@
-"""What threads and event loops need: a thread pool, a blocking portal, checks of event-loop affinity."""
+"""Runtime support: files, HTTP, a thread pool, a blocking portal, checks of event-loop affinity."""

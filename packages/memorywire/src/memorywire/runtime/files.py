@@ -1,6 +1,6 @@
-"""Files on every system: locks between processes, and flushes that reach the disk.
+"""Portable file operations: locks between processes, and flushes that reach the disk.
 
-Nothing here is imported before it is needed: Windows has no `fcntl`, the other systems no `msvcrt`.
+Platform modules are imported on use: Windows has no `fcntl`, the other systems have no `msvcrt`.
 """
 
 import errno
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 PRIVATE = 0o600
-_BINARY = getattr(os, "O_BINARY", 0)  # else Windows writes two bytes for the end of a line
+_BINARY = getattr(os, "O_BINARY", 0)  # otherwise Windows writes two bytes for a line end
 _LOCKED_BYTE = 2**31 - 2  # beyond the content: on Windows no other process can read locked bytes
 _PAUSE = 0.02
 _PATIENCE = 2.0
 
 
 def open_private(path: Path, flags: int) -> int:
-    """The handle of a file; one that is created is for its owner alone."""
+    """Open a file and return its handle; a created file is accessible by its owner only."""
     return os.open(path, flags | _BINARY, PRIVATE)
 
 
 def lock(handle: int, seconds: float) -> bool:
-    """Whether the file is now locked for this handle, until it is closed; waits at most so long."""
+    """Lock the file for this handle until it is closed; False if that takes more than `seconds`."""
     deadline = time.monotonic() + seconds
     while not _try_lock(handle):
         if time.monotonic() >= deadline:
@@ -50,7 +50,7 @@ def _try_lock_on_windows(handle: int) -> bool:
     os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
     try:
         system.locking(handle, system.LK_NBLCK, 1)
-    except OSError as error:  # a lock of another is told as EACCES, and under Wine without a number
+    except OSError as error:  # another's lock gives EACCES, and under Wine no number
         if error.errno in (errno.EBADF, errno.EINVAL):
             raise
         return False
@@ -66,22 +66,22 @@ def remove_locked(path: Path, handle: int) -> None:
         path.unlink(missing_ok=True)
         os.close(handle)
         return
-    os.close(handle)  # Windows deletes no open file, so not one that another process took meanwhile either
+    os.close(handle)  # Windows cannot delete an open file, so not one that another process opened since
     with suppress(PermissionError):
         path.unlink(missing_ok=True)
 
 
 def is_named(path: Path, handle: int) -> bool:
-    """Whether the path leads to the file of this handle, not to another or none."""
+    """Whether the path still names the file of this handle, not another file or none."""
     if os.name == "nt":
-        return True  # no open file is deleted there
+        return True  # an open file cannot be deleted there
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(handle), path.stat())
     return False
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write all of it or nothing, flushed to the disk, readable by its owner alone."""
+    """Replace a file atomically, flushed to the disk, readable by its owner only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     handle = open_private(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
@@ -93,19 +93,19 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write(handle: int, content: bytes) -> None:
-    """Write all of it, and flush it to the disk."""
+    """Write all of the content and flush it to the disk."""
     while content:
         content = content[os.write(handle, content) :]
     flush(handle)
 
 
 def replace(source: Path, target: Path) -> None:
-    """Give a file the name of another, which is gone then, and flush the name to the disk."""
+    """Rename a file over another one, and flush the name to the disk."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
             source.replace(target)
-        except PermissionError:  # on Windows also while another process reads the target
+        except PermissionError:  # on Windows, also if another process reads the target
             if os.name != "nt" or time.monotonic() >= deadline:
                 raise
             time.sleep(_PAUSE)
@@ -114,20 +114,20 @@ def replace(source: Path, target: Path) -> None:
 
 
 def flush(handle: int) -> None:
-    """Bring what was written to the disk; the plain flush of macOS stops at the cache of the drive."""
+    """Flush a file to the disk; on macOS past the cache of the drive, where a plain fsync stops."""
     with suppress(ImportError):
         import fcntl
 
         full = getattr(fcntl, "F_FULLFSYNC", None)
         if full is not None:
-            with suppress(OSError):  # a disk that knows no such flush, as over the network
+            with suppress(OSError):  # a disk without this flush, such as a network drive
                 fcntl.fcntl(handle, full)
                 return
     os.fsync(handle)
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush the names of files to the disk, where the system lets a folder be opened."""
+    """Flush the file names of a folder to the disk, if the system can open a folder."""
     with suppress(PermissionError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -137,5 +137,5 @@ def flush_folder(folder: Path) -> None:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Whether the file itself is in the folder, wherever a link of its name stands."""
+    """Whether a file is in the folder after its symbolic link is resolved; True if it is no link."""
     return not path.is_symlink() or path.resolve().is_relative_to(folder.resolve())

@@ -1,10 +1,10 @@
-"""The HTTP client of everything that calls another machine.
+"""The HTTP client for all calls to other machines.
 
-Every request passes one place, so that these rules hold everywhere:
+All requests use this client, so that these rules hold everywhere:
 
 - A wait for the other side ends after a time limit.
 - A body is read up to a byte limit. A larger one raises `ResponseTooLarge`.
-- No redirect is followed: a key is meant for the endpoint in the settings and for no other host.
+- No redirect is followed: a key may be sent only to the endpoint in the settings.
 - Errors state the cause without the URL, the headers or a body, because each of these can hold a secret.
 - With `resolve`, the connection goes to the address that was checked, and the name is not resolved again.
   Otherwise a DNS answer could change between the check and the connection (DNS rebinding).
@@ -124,7 +124,7 @@ class HttpClient:
         *,
         max_bytes: int | None = None,
     ) -> Response:
-        """Send one request and return the response, whatever its status; raises HttpError without one.
+        """Send one request and return the response with any status; raises HttpError without one.
 
         `target` is a path with its query. `max_bytes` replaces the limit of the client; with 0 the body is
         not read.
@@ -204,7 +204,7 @@ def request(
     timeout: float,
     max_bytes: int,
 ) -> Response:
-    """Send one request on a connection of its own; raises HttpError without a response."""
+    """Send one request on a new connection; raises HttpError without a response."""
     try:
         client = HttpClient(url, timeout=timeout, max_bytes=max_bytes)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for code that has none."""
+"""A blocking portal: runs an event loop in a separate thread, for synchronous code."""
 
 import asyncio
 import os
@@ -18,8 +18,8 @@ A = TypeVar("A")
 class Mooring:
     """The event loop and the process that a memory is bound to.
 
-    It may move on from a loop that has ended to the next one. Two loops that run at once would wait for each
-    other, and a forked process has the files of the other process but none of its threads.
+    It may switch from an ended loop to the next one. Two loops at the same time would deadlock, and a forked
+    process has the open files of its parent but none of its threads.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Mooring:
         self._thread: int | None = None
 
     def hold(self) -> None:
-        """Bind to the loop that runs now; raises where that cannot work."""
+        """Bind to the running loop; raises if the process was forked or another loop is in use."""
         loop = asyncio.get_running_loop()
         if loop is self.loop:
             return
@@ -42,7 +42,7 @@ class Mooring:
         self.loop, self._process, self._thread = loop, os.getpid(), threading.get_ident()
 
     async def run(self, work: Coroutine[Any, Any, A]) -> A:
-        """What the work gives, run on the loop that the memory is bound to if that runs in another thread."""
+        """Return the result of `work`, run on the bound loop if that runs in another thread."""
         home = self.loop
         here = home is None or home is asyncio.get_running_loop() or self._thread == threading.get_ident()
         if home is None or here or self.adrift or not home.is_running():
@@ -51,7 +51,7 @@ class Mooring:
 
     @property
     def adrift(self) -> bool:
-        """Whether this process is not the one that used the memory."""
+        """Whether this process is a fork of the one that used the memory."""
         return self._process is not None and self._process != os.getpid()
 
 
@@ -62,12 +62,12 @@ def warn_unclosed(memory: object) -> None:
 
 
 def closed() -> StoreUnavailable:
-    """What a client says when it is used after its end."""
+    """Return the error of a client that is used after `close`."""
     return StoreUnavailable("this memory was closed", fix="open a new Memory")
 
 
 def forked() -> StoreUnavailable:
-    """What a client says in a process that does not have the threads it was opened with."""
+    """Return the error of a client that is used in a forked process, which lacks its threads."""
     return StoreUnavailable(
         "this memory was opened before the process was forked", fix="open a Memory in each process"
     )
@@ -79,10 +79,10 @@ class _Running(Struct, frozen=True):
 
 
 class Portal:
-    """Runs coroutines for any thread, on an event loop of its own; it starts with the first call.
+    """Runs coroutines for any thread on its own event loop, which starts with the first call.
 
-    If the loop no longer runs, the caller gets a problem instead of waiting for ever: after the end, in a
-    forked process, and in a callback, which occupies the very thread that would have to answer.
+    If the loop cannot answer, a call raises instead of waiting forever: after the end, in a forked process,
+    and in a callback, which occupies the thread of the loop.
     """
 
     def __init__(self) -> None:
@@ -91,20 +91,20 @@ class Portal:
         self._ended = False
 
     def run(self, work: Coroutine[Any, Any, A]) -> A:
-        """What the coroutine gives; a call without a waiting caller, for example after Ctrl-C, is
-        cancelled.
+        """Return the result of the coroutine; cancels it if the caller stops waiting, for example after
+        Ctrl-C.
         """
         try:
             return _waited(self.send(work))
         except Exception:
-            work.close()  # it was never sent, or has ended
+            work.close()  # it was never submitted, or has ended
             raise
         except BaseException:
             self._give_up(work)
             raise
 
     def end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run one thing more, then cancel what others wait for and end the thread; closing twice is fine."""
+        """Run a last coroutine, cancel all other tasks and end the thread; a second call does nothing."""
         running = self._running
         if running is not None:
             _refuse_callback(running)
@@ -120,7 +120,7 @@ class Portal:
             running.loop.close()
 
     def _give_up(self, work: Coroutine[Any, Any, A]) -> None:
-        """Cancel the work, however far it came: a Ctrl-C may come before there is a future to cancel."""
+        """Cancel the work in any state: a Ctrl-C may come before there is a future to cancel."""
         running = self._running
         if running is None or not running.thread.is_alive():
             work.close()
@@ -128,12 +128,12 @@ class Portal:
             running.loop.call_soon_threadsafe(_cancel, work)
 
     def send(self, work: Coroutine[Any, Any, A]) -> "Future[A]":
-        """A future for what the coroutine gives; raises if the loop no longer runs."""
+        """Submit the coroutine and return its future; raises if the loop no longer runs."""
         if self._running is not None and not self._ended:
             _refuse_callback(self._running)
             if not self._running.thread.is_alive():
                 raise forked()
-        with self._changing:  # so that nothing is sent to a loop that stops meanwhile
+        with self._changing:  # nothing may be submitted to a loop that is stopping
             if self._ended:
                 raise closed()
             if self._running is None:
@@ -142,7 +142,7 @@ class Portal:
 
 
 def _begun() -> _Running:
-    """Start the loop at the first call, so that what was made before a fork works on either side of it."""
+    """Start the loop; called on first use, so that a client created before a fork works on both sides."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="memorywire", daemon=True)
     thread.start()

@@ -1,15 +1,15 @@
-"""Protocols that are checked on every request: whether a class satisfies one is found out once."""
+"""Runtime-checkable protocols with cached checks: each class is checked once, not on every request."""
 
 from typing import Any, _ProtocolMeta
 
 _KNOWN: dict[tuple[type, type], bool] = {}
-_MOST = 4096  # classes are few, but nothing keeps a program from making them
+_MOST = 4096  # there are few classes, but a program may create many
 
 
 class Ability(_ProtocolMeta):
-    """The metaclass of a runtime-checkable protocol whose members belong to classes, never to one object.
+    """The metaclass of a runtime-checkable protocol whose members are defined on classes, not on instances.
 
-    Looking at every member of an object takes longer than much of what is then done with it.
+    Checking every member of an object often takes longer than the call that follows.
     """
 
     def __instancecheck__(self, instance: Any) -> bool:

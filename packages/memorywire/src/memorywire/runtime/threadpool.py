@@ -1,4 +1,4 @@
-"""Hands work from a coroutine to a thread by a queue, and the answer back by the event loop."""
+"""A thread pool: coroutines submit work through a queue and get results through the event loop."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ T = TypeVar("T")
 class Reply:
     """The answer of a thread to a coroutine, or the error that prevented it.
 
-    Fill it in by `with reply: reply.value = ...`. A coroutine that was cancelled simply does not hear of it.
+    Set it by `with reply: reply.value = ...`. The reply to a cancelled coroutine is discarded.
     """
 
     __slots__ = ("error", "future", "loop", "value")
@@ -31,7 +31,7 @@ class Reply:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
-        # Every error goes to the caller: the thread has no other way to report it.
+        # Every error goes to the caller, because the thread cannot report it otherwise.
         self.error = error
         return True
 
@@ -45,12 +45,12 @@ class Reply:
 
 
 def tell(replies: Sequence[Reply]) -> None:
-    """Hand filled replies to those who wait for them: one interruption for each event loop."""
+    """Deliver replies to their waiting coroutines, with one wake-up for each event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Reply]] = {}
     for reply in replies:
         by_loop.setdefault(reply.loop, []).append(reply)
     for loop, several in by_loop.items():
-        with suppress(RuntimeError):  # the loop is closed, so no caller waits any more
+        with suppress(RuntimeError):  # the loop is closed, so no caller is waiting
             loop.call_soon_threadsafe(_settle, several)
 
 
@@ -69,9 +69,9 @@ class Dismissed(Exception):
 
 
 class ThreadPool:
-    """Threads that do works in the order they came.
+    """Threads that run tasks in the order of submission.
 
-    It takes fewer steps than an executor, for works that take no longer than being handed over.
+    It has less overhead than an executor, which matters for tasks that run no longer than their hand-over.
     """
 
     def __init__(self, size: int, name: str) -> None:
@@ -83,7 +83,7 @@ class ThreadPool:
             thread.start()
 
     async def do(self, work: Callable[[], T]) -> T:
-        """The answer of `work`; raises Dismissed when the pool has no threads any more."""
+        """Run `work` in a thread and return its result; raises Dismissed after `dismiss`."""
         job = _Job(work, Reply())
         with self._lock:
             if self._closed:
@@ -93,7 +93,7 @@ class ThreadPool:
         return answer
 
     async def do_each(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        """The results of all tasks, each run by the first free thread."""
+        """Return the results of all tasks, each run by the first free thread; raises as `do`."""
         jobs = [_Job(work, Reply()) for work in works]
         with self._lock:
             if self._closed:
@@ -104,7 +104,7 @@ class ThreadPool:
         return answers
 
     def dismiss(self) -> None:
-        """Do what waits, and end the threads; blocks while they do."""
+        """Finish the submitted tasks and end the threads; blocks until they have ended."""
         with self._lock:
             self._closed = True
             for _ in self._threads:
@@ -117,4 +117,4 @@ class ThreadPool:
             with job.reply as reply:
                 reply.value = job.work()
             tell([job.reply])
-            del job, reply  # while it waits, it must not keep objects of a caller alive
+            del job, reply  # a waiting thread must not keep objects of a caller alive

@@ -107,7 +107,7 @@ class Operation(Struct, frozen=True):
     """An operation of the wire: the types of its request and answer.
 
     `core` marks the five verbs of the specification. `oversight` marks operations for people: a server for
-    agents need not offer them. `capabilities` has no type of request.
+    agents need not offer them. `capabilities` has no request type.
     """
 
     request: type[Any] | None
@@ -149,14 +149,14 @@ OPERATIONS: Mapping[str, Operation] = {
     "erase": Operation(Erase, Erased, oversight=True),
 }
 
-# Characters that are surely seen, of the most common scripts; one is enough. The schema knows all of them.
+# Visible characters of the most common scripts; one is enough. The schema has the complete list.
 _VISIBLE = "[!-~\u00a1-\u00ac\u00ae-\u034e\u0370-\u0600\u3041-\ud7ff]"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=256)]
 _User: TypeAlias = Annotated[str, Meta(max_length=256)]
 
 
 class _PlainRemember(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A `remember` of text. What no type can express (items that are unique, moments) the schema checks."""
+    """A `remember` of text. It omits fields that need the schema, such as times and unique items."""
 
     agent_id: _Name
     user_id: _User = ""
@@ -197,10 +197,10 @@ _OWNERS = frozenset({"agent_id", "user_id", "team"})
 
 
 def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT) -> Request:
-    """The typed request of a payload; raises InvalidRequest, naming the field, unless it is valid.
+    """Decode a payload to a typed request; raises InvalidRequest, naming the field, unless it is valid.
 
-    The schema decides. Compiling and asking it takes time, so the usual requests are accepted by a type that
-    allows less than their schema; the schema reads the others, and accepts them or names what is wrong.
+    The schema is authoritative. Compiling and evaluating it takes time, so usual requests are accepted by a
+    type that is stricter than their schema; all others are validated by the schema.
     """
     try:
         convert(payload, _PLAIN[operation])
@@ -210,10 +210,10 @@ def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT
     if is_usual:
         strict.check(payload)
     else:
-        from memorywire.wire import validate  # few processes need it, and the compiler of schemas behind it
+        from memorywire.wire import validate  # few processes need it and the schema compiler
 
         validate.check(operation, payload)
-    team = payload.get("team")  # its memories belong to an agent of their own
+    team = payload.get("team")  # a team's memories belong to a separate agent
     agent = str(payload["agent_id"]) if team is None else f"team:{team}"
     scope = Scope(agent=agent, user=payload.get("user_id"), tenant=tenant)
     values = _values(payload)
@@ -224,7 +224,7 @@ def decode(operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT
 
 
 def decode_owners(name: str, payload: Mapping[str, Json]) -> Owners:
-    """Whose memories are meant; raises InvalidRequest if the user or the team is not named."""
+    """Decode the owners of a recall; raises InvalidRequest if the user or the team is missing."""
     owners = Owners(name)
     if owners in (Owners.USER, Owners.USER_AND_AGENT) and "user_id" not in payload:
         raise InvalidRequest(
@@ -242,7 +242,7 @@ def decode_owners(name: str, payload: Mapping[str, Json]) -> Owners:
 def decode_oversight(
     operation: str, payload: Mapping[str, Json], *, tenant: str = DEFAULT_TENANT
 ) -> Oversight:
-    """The typed request of a person who oversees memory; without an agent it is about all of them."""
+    """Decode an oversight request, which a person sends; without an agent it covers all agents."""
     kind = _REQUESTS[operation]
     agent, user = payload.get("agent_id"), payload.get("user_id")
     values: dict[str, Any] = _values(payload)
@@ -259,7 +259,7 @@ def decode_oversight(
 
 
 def _values(payload: Mapping[str, Json]) -> dict[str, Any]:
-    """The fields of a request by name, except those that say whose memory is meant."""
+    """Decode the fields of a request by name, except those for the owner."""
     values = {}
     for name, value in payload.items():
         if name not in _OWNERS:
@@ -343,7 +343,7 @@ _NULLABLE = frozenset({"approval_url", "error"})  # v0 encodes these as null ins
 
 
 def encode(answer: object) -> Json:
-    """Plain JSON of any answer; what is absent is left out."""
+    """Return any answer as plain JSON; absent fields are omitted."""
     special = _ENCODERS.get(type(answer))
     if special is not None:
         return special(answer)
@@ -358,7 +358,7 @@ def encode(answer: object) -> Json:
 
 
 def encode_record(record: Record) -> dict[str, Json]:
-    """A record as the wire shows it: the scope as `agent_id` and `user_id`."""
+    """Return a record in the wire format: its scope as `agent_id` and `user_id`."""
     document = _encode_owned(record)
     return {"id": document.pop("id"), **document}
 
@@ -367,7 +367,7 @@ _RECORD = frozenset(Record.__struct_fields__)
 
 
 def decode_record(document: Mapping[str, Json], scope: Scope) -> Record:
-    """A record from what the wire shows of it; `scope` has the tenant, and the agent if it is left out."""
+    """Decode a record of the wire format; `scope` has the tenant, and the agent if it is omitted."""
     fields = {name: value for name, value in document.items() if name in _RECORD}
     record: Record = load(Record, {"updated_at": document["created_at"], **fields, "scope": {"agent": ""}})
     agent = document.get("agent_id", scope.agent)
@@ -375,7 +375,7 @@ def decode_record(document: Mapping[str, Json], scope: Scope) -> Record:
 
 
 def _encode_owned(value: Any) -> dict[str, Json]:
-    """A value with its scope spelt out as `agent_id` and `user_id`."""
+    """Return a value with its scope as `agent_id` and `user_id`."""
     document = _encode_fields(value)
     del document["scope"]
     owner = {"agent_id": value.scope.agent}
@@ -385,7 +385,7 @@ def _encode_owned(value: Any) -> dict[str, Json]:
 
 
 def encode_request(request: Request) -> dict[str, Json]:
-    """The payload that `decode` reads as this request, without the fields that have their default."""
+    """Return the payload that `decode` reads as this request, without fields that have their default."""
     document: dict[str, Json] = {"agent_id": request.scope.agent}
     if request.scope.user is not None:
         document["user_id"] = request.scope.user
@@ -401,7 +401,7 @@ def encode_request(request: Request) -> dict[str, Json]:
 
 
 def _encode_review(review: ReviewRequest) -> dict[str, Json]:
-    """The message of a review, as a reviewer over the wire gets it."""
+    """Return a review request in the wire format."""
     document = _encode_fields(review)
     document["request"] = None if review.request is None else encode_request(review.request)
     return document
@@ -412,13 +412,13 @@ _INTERNAL = ("request", "change", "features", "key", "proposer", *_NOTES)
 
 
 def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
-    """The proposal with the memories it affects, and only a preview of its content."""
+    """Return the proposal with the memories that it affects, and only a preview of its content."""
     document = _encode_owned(proposal)
     for internal in _INTERNAL:
         document.pop(internal, None)
     for name in ("secrets", "instructions"):
         document[name] = [{"kind": kind, "place": place} for kind, place in document[name]]
-    if proposal.reviewers == 1:  # as for nearly all: its decision says all about them
+    if proposal.reviewers == 1:  # usual: the approvals repeat the decision
         del document["reviewers"], document["approvals"]
     document["risk"] = proposal.risk.value
     document["memories"] = sorted(proposal.touched)
@@ -434,7 +434,7 @@ def _encode_proposal(proposal: Proposal) -> dict[str, Json]:
 
 
 def _encode_reviewed(review: Reviewed) -> dict[str, Json]:
-    """The proposal under review, with the request as it could be sent again, if it can be edited."""
+    """Return the proposal under review, with its request in the wire format if it can be edited."""
     document = _encode_fields(review)
     if isinstance(review.proposal.request, Remember):
         request = _encode_owned(review.proposal.request)

@@ -26,7 +26,7 @@ _MOMENTS = frozenset({"created_at", "updated_at", "occurred_at", "expires_at"})
 
 
 def decode_filter(document: Mapping[str, Json], place: str = "filter") -> Filter:
-    """Keys of one object are ANDed, a plain value means equality; `place` is where the filter stands."""
+    """Decode a filter: keys of an object are ANDed, a plain value means equality; `place` is its path."""
     parts = tuple(_decode_entry(key, value, f"{place}.{key}") for key, value in document.items())
     return parts[0] if len(parts) == 1 else And(parts)
 
@@ -68,7 +68,7 @@ def _build_path(key: str) -> tuple[str, ...]:
 
 
 def encode_filter(filter: Filter) -> dict[str, Json]:
-    """The document that `decode_filter` reads as this filter."""
+    """Return the document that `decode_filter` reads as this filter."""
     match filter:
         case Compare():
             return {".".join(filter.path): {filter.operator.value: filter.value}}

@@ -25,7 +25,7 @@ _FIXES = {
 
 
 def parse(data: bytes | str) -> Json:
-    """The value of a JSON document; raises InvalidJson or InvalidRequest, naming the place."""
+    """Parse a JSON document; raises InvalidJson or InvalidRequest with the position."""
     if len(data) > MAX_BYTES:
         raise InvalidJson(f"larger than {MAX_BYTES} bytes")
     try:
@@ -56,7 +56,7 @@ def check(value: Json) -> None:
 
 
 def _is_sound(value: Json, depth: int) -> bool:
-    """Whether the value has no fault. Faster than `_faults`, which finds the place."""
+    """Whether the value has no fault. Faster than `_faults`, which finds the position."""
     if depth > MAX_DEPTH:
         return False
     kind = type(value)

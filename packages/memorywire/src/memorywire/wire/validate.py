@@ -83,7 +83,7 @@ def is_blank(text: str) -> bool:
 
 
 def problem_of(faults: "Sequence[Fault]", schema: Json) -> InvalidRequest:
-    """The most telling fault: an unknown field (it explains a missing one), else the deepest."""
+    """Return the error of an unknown field, which can explain a missing one, else of the deepest fault."""
     fault = max(faults, key=lambda one: (one.keyword == _UNKNOWN, len(one.path)))
     problem = _describe(fault)
     if fault.keyword != _UNKNOWN and problem.field is not None:
@@ -111,7 +111,7 @@ def _describe(fault: "Fault") -> InvalidRequest:
 
 
 def _describe_unknown(path: list[str], fault: "Fault") -> InvalidRequest:
-    """A key that is not known: an operator inside a condition, a field everywhere else."""
+    """Return the error of an unknown key: an operator inside a condition, a field everywhere else."""
     name, fields = fault.names[0], fault.schema.get("properties", {})
     if fields.keys() != {*Operator}:
         return unknown_field(name, list(fields), path)
@@ -122,14 +122,14 @@ def _describe_unknown(path: list[str], fault: "Fault") -> InvalidRequest:
 
 
 def unknown_field(name: str, fields: list[str], path: Sequence[str] = ()) -> InvalidRequest:
-    """The problem of a field that is not among the known ones, with the one that may be meant."""
+    """Return the error of an unknown field, with the known field of a similar name."""
     field = _join_path([*path, name])
     fix = f"there are: {', '.join(fields)}" if fields else None
     return InvalidRequest(f"unknown field {field}", field=field, fix=_spelling(name, fields) or fix)
 
 
 def _closest(fault: "Fault", path: list[str]) -> InvalidRequest:
-    """The fault of the alternative that came closest: the deepest one."""
+    """Return the error of the closest alternative: the one with the deepest fault."""
     faults = [inner for branch in fault.branches for inner in branch]
     deepest = max(faults, key=lambda inner: len(inner.path), default=None)
     if deepest is not None and deepest.path:
@@ -164,7 +164,7 @@ def _spelling(unknown: str, fields: list[str]) -> str | None:
 
 
 def _meaning(field: str, schema: Json) -> str | None:
-    """What the request's field of that name is, in the words of its schema, or of the one around it."""
+    """Return the schema's description of a field of the request, or of the nearest field around it."""
     shape, steps = None, field.split(".")
     for depth, step in enumerate(steps, start=1):
         schema = schema.get("properties", {}).get(step, {})

@@ -1,7 +1,7 @@
-"""Importers: each turns the files of one format into memories.
+"""Importers: each converts the files of one format to memories.
 
-Another package adds one by an entry point of the group `memorywire.importers` that names an `Importer`. What
-such a package needs is exported here.
+A package adds one by an entry point of the group `memorywire.importers` for an `Importer`. This module
+exports the API for such packages.
 """
 
 from collections.abc import Iterator, Mapping
@@ -74,16 +74,16 @@ FORMATS = (
 
 
 def list_formats() -> list[str]:
-    """Every format that can be named, in the order in which a file is tried.
+    """Return all format names, in the order in which they are tried on a file.
 
-    Formats that other packages add are tried before those that take any text.
+    Formats of other packages are tried before those that accept any text.
     """
     specific = [name for name in FORMATS if name not in _TEXT_FORMATS]
     return [*specific, *sorted(_list_entry_points().keys() - set(FORMATS)), *_TEXT_FORMATS]
 
 
 def read_source(kind: str, origin: Origin) -> Source:
-    """The memories of a file of that format; `auto` is the first that recognises it. Blocks."""
+    """Read the memories of a file of that format; `auto` is the first that recognises it. Blocks."""
     if origin.path.is_file() and not origin.path.stat().st_size:
         raise InvalidRequest(
             f"{origin.path.name} is empty", field="file", fix="name another file, or export it again"
@@ -105,12 +105,12 @@ def read_source(kind: str, origin: Origin) -> Source:
 
 
 def is_address(text: str) -> bool:
-    """Whether it is the URL of a service, and not a path."""
+    """Whether the text is the URL of a service, not a path."""
     return text.startswith(("http://", "https://", "postgresql://", "postgres://"))
 
 
 def recognise_service(service: Service) -> str:
-    """The product behind an address, by its host or by the tables of its database. Blocks."""
+    """Return the product at an address, by its host or by the tables of its database. Blocks."""
     # mem0 keeps any table with a vector, so its check is the least specific and comes last.
     for name, importer in reversed(list(_load_services())):
         if importer.recognises(service):
@@ -124,7 +124,7 @@ def recognise_service(service: Service) -> str:
 
 
 def read_service(kind: str, service: Service) -> Source:
-    """The memories of a product behind an address. Blocks."""
+    """Read the memories of a product at an address. Blocks."""
     importer = _find_importer(kind).service
     reader = None if importer is None else importer.readers.get(service.protocol)
     if reader is None:
@@ -135,7 +135,7 @@ def read_service(kind: str, service: Service) -> Source:
 
 
 def read_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """The keys of services that the environment has, by product."""
+    """Return the keys of services in the environment, by product."""
     variables = {name: importer.key_variable for name, importer in _load_services()}
     return {name: environment[key] for name, key in variables.items() if key and environment.get(key)}
 
@@ -150,7 +150,7 @@ def _load_services() -> Iterator[tuple[str, ServiceImporter]]:
 
 
 def _load_importers() -> Iterator[tuple[str, Importer]]:
-    """The importers that are installed, in the order in which a file is tried."""
+    """Return the installed importers, in the order in which they are tried on a file."""
     added = _list_entry_points()
     return ((name, _find_importer(name)) for name in list_formats() if name in _BUILT_IN or name in added)
 

@@ -18,7 +18,7 @@ _RATIO_CHECK_BYTES, _RATIO_MAX = 32 * _MIB, 100
 
 
 def read_json(path: Path, name: str) -> Json:
-    """The JSON of the file `name`: `path` itself, or inside the folder or zip `path`; None without one."""
+    """Read the JSON file `name`: `path` itself, or a file in the folder or zip `path`; None without one."""
     text = _read_text(path, name)
     if text is None:
         return None
@@ -40,7 +40,7 @@ def _read_text(path: Path, name: str) -> str | None:
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
-    """The text of a file in an archive; raises before unpacking if it would not fit into memory."""
+    """Return the text of a file in an archive; raises before unpacking if it would not fit into memory."""
     ratio = member.file_size / max(member.compress_size, 1)
     is_bomb = member.file_size > _RATIO_CHECK_BYTES and ratio > _RATIO_MAX
     if member.file_size > _MEMBER_BYTES_MAX or is_bomb:
@@ -53,7 +53,7 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
 
 
 def parse_if_json(value: Json) -> Json:
-    """The value, parsed if it is JSON in a text or in bytes."""
+    """Return the value, parsed if it is a string or bytes with JSON."""
     if not isinstance(value, str | bytes):
         return value
     try:
@@ -63,13 +63,13 @@ def parse_if_json(value: Json) -> Json:
 
 
 def as_object(value: Json) -> dict[str, Json]:
-    """The object in a column; empty if the column holds something else."""
+    """Return the object in a column; an empty one if the column has another value."""
     content = parse_if_json(value)
     return dict(content) if isinstance(content, Mapping) else {}
 
 
 def _is_export(path: Path, field: str) -> bool:
-    """Whether it is the export of an assistant whose conversations have this field."""
+    """Whether the JSON is an assistant's export, whose conversations have this field."""
     if path.suffix not in (".zip", ".json") and not path.is_dir():
         return False
     conversations = read_json(path, _CONVERSATIONS)
@@ -98,7 +98,7 @@ def _list_chatgpt_messages(path: Path) -> Iterator[ImportedMemory]:
 
 
 def _list_branch(conversation: Mapping[str, Json]) -> list[tuple[str, Mapping[str, Json]]]:
-    """The messages on the branch that was shown last, oldest first."""
+    """Return the messages on the branch that was shown last, oldest first."""
     nodes, messages = conversation["mapping"], []
     id = conversation.get("current_node") or next(reversed(nodes), None)
     while id is not None and id in nodes:
@@ -160,7 +160,7 @@ CLAUDE = build_importer(
 
 
 def _read_json_lines(path: Path) -> Iterator[Mapping[str, Json]]:
-    """The objects of a file that has one per line."""
+    """Read a file with one object per line."""
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -185,7 +185,7 @@ def _recognises_mcp_memory(path: Path) -> bool:
 
 
 def _list_graph(path: Path) -> Iterator[ImportedMemory]:
-    """A memory for each relation and each observation; of an entity without any, that it exists."""
+    """Yield a memory for each relation and observation; for an entity without any, one for its existence."""
     at = read_file_time(path)
     for line in _read_json_lines(path):
         if line.get("type") == "entity":

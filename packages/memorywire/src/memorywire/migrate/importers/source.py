@@ -1,4 +1,4 @@
-"""What an importer returns: memories of another product, and how they become changes with stable ids."""
+"""The result of an importer: memories of another product, and their conversion to changes with stable ids."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -16,13 +16,13 @@ from memorywire.model.record import Json, MemoryType, Record, Scope
 from memorywire.model.secrets import Confidential
 from memorywire.model.text import CONTENT_CHARS_MAX, in_parts
 
-# Numbers below this are seconds: read as milliseconds they would lie before March 1973.
+# Numbers below this are seconds: as milliseconds they would be before March 1973.
 _SECONDS_BELOW = 100_000_000_000
 _SOURCE_CHARS_MAX = 1024  # as the wire schema limits `source`
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """The file or folder to read, and the scope of memories that name no agent or user."""
+    """The file or folder to read, and the scope of memories without an agent or user."""
 
     path: Path
     scope: Scope
@@ -39,7 +39,7 @@ class Service(Confidential, frozen=True, kw_only=True):
 
     @property
     def protocol(self) -> str:
-        """The kind of address: `http` or `postgres`."""
+        """The protocol of the address: `http` or `postgres`."""
         return "http" if self.url.startswith("http") else "postgres"
 
     @property
@@ -78,7 +78,7 @@ class ImportedMemory(Struct, frozen=True, kw_only=True):
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """A recognised file or service: its name, the changes that import it, and what cannot be imported."""
+    """A recognised file or service: its name, its changes, and notes on what cannot be imported."""
 
     name: str
     changes: Callable[[], Iterator[Change]]
@@ -89,7 +89,7 @@ class ServiceImporter(Struct, frozen=True, kw_only=True):
     """Reads a product over its API or from its Postgres database. All functions block.
 
     `readers` has a function for each kind of address, `http` or `postgres`. `key_variable` is the environment
-    variable in which the product looks for the key of its API.
+    variable from which the product reads the key of its API.
     """
 
     recognises: Callable[[Service], bool]
@@ -98,7 +98,7 @@ class ServiceImporter(Struct, frozen=True, kw_only=True):
 
 
 class Importer(Struct, frozen=True, kw_only=True):
-    """Reads the files of one product or format; entry points of `memorywire.importers` name one.
+    """Reads the files of one product or format; the type of entry points of `memorywire.importers`.
 
     `recognises` and `read` block. `expects` describes the files, for an error's `fix`.
     """
@@ -115,7 +115,7 @@ def build_source(
     memories: Callable[[], Iterator[ImportedMemory]],
     losses: tuple[str, ...] = (),
 ) -> Source:
-    """A source whose memories have ids derived from their keys, so that a second import changes nothing."""
+    """Build a source with ids derived from the memories' keys, so that a second import changes nothing."""
 
     def changes() -> Iterator[Change]:
         for memory in memories():
@@ -137,7 +137,7 @@ def build_importer(
     memories: Callable[[Path], Iterator[ImportedMemory]],
     losses: tuple[str, ...],
 ) -> Importer:
-    """An importer that lists the memories of a file."""
+    """Build an importer from a function that lists the memories of a file."""
 
     def read(origin: Origin) -> Source:
         return build_source(product, origin, lambda: memories(origin.path), losses)
@@ -146,7 +146,7 @@ def build_importer(
 
 
 def _split(memory: ImportedMemory) -> Iterator[ImportedMemory]:
-    """The memory, in parts if its text is too long; the first part keeps its key and its earlier texts.
+    """Split a memory whose text is too long; the first part keeps its key and its earlier texts.
 
     A procedure cannot be split: it stays whole, and the import refuses it if it is too long.
     """
@@ -166,7 +166,7 @@ def _split(memory: ImportedMemory) -> Iterator[ImportedMemory]:
 
 
 def name_source(product: str, origin: Origin) -> str:
-    """A digest of product and path, from which neither can be read."""
+    """Return a digest of product and path, which reveals neither."""
     return hashlib.sha256(f"{product}\n{origin.path.resolve()}".encode()).hexdigest()
 
 
@@ -190,7 +190,7 @@ def _build_record(memory: ImportedMemory, product: str, scope: Scope) -> Record:
 
 
 def parse_time(value: Json, default: int) -> int:
-    """Epoch milliseconds of ISO 8601, seconds or milliseconds; `default` for anything else."""
+    """Convert ISO 8601, seconds or milliseconds to epoch milliseconds; `default` for anything else."""
     if isinstance(value, bool) or value is None:
         return default
     if isinstance(value, int | float):
@@ -203,5 +203,5 @@ def parse_time(value: Json, default: int) -> int:
 
 
 def read_file_time(path: Path) -> int:
-    """When the file was last written, for memories that name no time of their own."""
+    """Return the modification time of a file, for memories without a time."""
     return path.stat().st_mtime_ns // 1_000_000

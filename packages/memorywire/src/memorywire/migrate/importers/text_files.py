@@ -50,7 +50,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 def read_pages(path: Path) -> Iterator[Page]:
-    """The Markdown files of a folder, by name, or the one file."""
+    """Read the Markdown files of a folder, sorted by name, or the one file."""
     for file, name in [(path, path.name)] if path.is_file() else _list_files(path):
         if file.suffix == _SUFFIX or file == path:
             text = _read_text(file, name)
@@ -70,7 +70,7 @@ def _read_first_page(path: Path) -> Page | None:
 
 
 def describe_skipped(path: Path) -> tuple[str, ...]:
-    """Notes on the files of a folder that are not read; empty if there are none."""
+    """Return notes on the files of a folder that are not read; empty if there are none."""
     if path.is_file():
         return ()
     skipped = {
@@ -87,9 +87,9 @@ def describe_skipped(path: Path) -> tuple[str, ...]:
 
 
 def _list_files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The files of a folder with their names in it, in order, without hidden ones.
+    """Return the files of a folder with their relative names, sorted, without hidden ones.
 
-    Links that lead out of the folder are skipped: the operator named this folder only.
+    Links that lead out of the folder are skipped, because the operator named this folder only.
     """
     return ((file, name) for file, name in _list_visible(folder) if is_inside(file, folder))
 
@@ -102,7 +102,7 @@ def _list_visible(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _read_text(file: Path, name: str) -> str:
-    """The text of the file, with its line ends unchanged: they may be part of a memory."""
+    """Read a file with its line ends unchanged, because they may be part of a memory."""
     try:
         return file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -218,7 +218,7 @@ def _recognises_okf(path: Path) -> bool:
 
 
 def _read_okf(origin: Origin) -> Source:
-    """Concepts that we exported with all their fields, and others as far as they fit."""
+    """Return the memories of concepts as a source: our own with all fields, others with those that fit."""
     others = build_source("okf", origin, lambda: _list_concept_memories(origin.path))
 
     def changes() -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""The wire format as data: schemas, examples and scenarios, read from the package once."""
+"""The wire format as data: schemas, examples and scenarios, loaded once from the package."""
 
 import json
 from functools import cache
@@ -15,24 +15,24 @@ BASE = "https://memorywire.dev/spec/v0/"
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema called `name`, such as "remember.request"; shared between callers, so read only."""
+    """Return the schema `name`, such as "remember.request"; callers share it and must not change it."""
     return _document(_root() / "schemas" / f"{name}.json")
 
 
 def schema_at(id: str) -> dict[str, Any]:
-    """The schema that others refer to by this `$id`."""
+    """Return the schema with this `$id`."""
     return schema(id.removeprefix(BASE).removesuffix(".json"))
 
 
 @cache
 def shape(name: str) -> "Shape":
-    """The schema called `name`, compiled."""
+    """Return the compiled schema `name`."""
     return _shapes().at(f"{BASE}{name}.json")
 
 
 @cache
 def definition(name: str) -> "Shape":
-    """What schemas share under this name, such as "blank", compiled."""
+    """Return a compiled shared definition, such as "blank"."""
     return _shapes().at(f"{BASE}common.json#/$defs/{name}")
 
 
@@ -45,30 +45,30 @@ def _shapes() -> "Shapes":
 
 @cache
 def schemas() -> dict[str, dict[str, Any]]:
-    """Every schema by name; `BASE + name + ".json"` is its `$id`, by which the others refer to it."""
+    """Return all schemas by name; `BASE + name + ".json"` is the `$id` of each."""
     return {name: schema(name) for name in _names(_root() / "schemas")}
 
 
 @cache
 def examples(operation: str, kind: str) -> dict[str, dict[str, Any]]:
-    """The examples of an operation by name; `kind` is "valid" or "invalid"."""
+    """Return the examples of an operation by name; `kind` is "valid" or "invalid"."""
     return _documents(_root() / "examples" / operation / kind)
 
 
 @cache
 def scenarios() -> dict[str, dict[str, Any]]:
-    """Every scenario by name: a clock and a conversation that any implementation must reproduce."""
+    """Return all scenarios by name: a clock and an exchange that every implementation must reproduce."""
     return _documents(_root() / "scenarios")
 
 
 @cache
 def bundle_line() -> dict[str, Any]:
-    """The schema of a line of a bundle; it refers to the record of the wire."""
+    """Return the schema of a bundle line, which refers to the record of the wire format."""
     return _document(Path(__file__).parent / "bundle" / "v1.json")
 
 
 def requirements() -> str:
-    """The text of requirements.toml: every MUST of the format and what proves it."""
+    """Return the text of requirements.toml: every MUST of the format and the test that proves it."""
     return (_root() / "requirements.toml").read_text(encoding="utf-8")
 
 

@@ -23,9 +23,9 @@ _MEMBER = re.compile(r"\\.|[^\\]", re.DOTALL)
 
 
 def searching(pattern: str) -> Callable[[str], object]:
-    """What finds the pattern in a text: `$` is the very end, and white space ECMAScript's own list.
+    """Return the search function of a pattern: `$` is the end of the text, white space as in ECMAScript.
 
-    Raises ValueError for what the two may read differently, such as `.` or `\\d`.
+    Raises ValueError for syntax with another meaning in Python, such as `.` or `\\d`.
     """
     translated, at = "", 0
     while at < len(pattern):
@@ -51,9 +51,9 @@ Schema: TypeAlias = Any  # a mapping, or a boolean
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """What is wrong with a value: the keyword it breaks, of which schema, and where in the value.
+    """A violation: the keyword, the schema that contains it, and the path in the value.
 
-    `names` are the properties that are missing or too many, `branches` the faults by each alternative.
+    `names` are the missing or unknown properties, `branches` the faults of each alternative.
     """
 
     keyword: str
@@ -69,10 +69,10 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 Faults: TypeAlias = Sequence[Fault]
 Check: TypeAlias = Callable[[Any], Faults]
-"""The faults of a value; none when it is as the schema says."""
+"""Returns the faults of a value; empty if it is valid."""
 
 FALSE: Final = "falseSchema"
-"""The keyword of a schema that nothing fits."""
+"""The keyword in faults of the schema `false`, which no value satisfies."""
 
 FINE: Final[Faults] = ()
 KINDS: Mapping[type, str] = {
@@ -88,7 +88,7 @@ class Shape(dict[type, Check]):
     """A compiled schema: for each type of a value, the checks that apply to it."""
 
     def __missing__(self, kind: type) -> Check:
-        """The checks for a subclass, such as an enumeration of texts: those of the type it is made of."""
+        """Return the checks for a subclass, such as a string enumeration: those of its base type."""
         for base in KINDS:
             if issubclass(kind, base):
                 return self[base]
@@ -98,12 +98,12 @@ class Shape(dict[type, Check]):
         return self[type(value)](value)
 
     def of(self, kind: type) -> Check:
-        """The checks for values of a type, as far as they are known now."""
+        """Return the checks for values of a type; a recursive reference defers them."""
         return self[kind]
 
 
 class Compiler(Protocol):
-    """Makes shapes of the schemas inside a schema, which stands in the document `home`."""
+    """Compiles the subschemas of a schema in the document `home`."""
 
     def of(self, schema: Schema, home: str) -> Shape: ...
 
@@ -117,7 +117,7 @@ Build: TypeAlias = Callable[[Mapping[str, Any], Compiler, str], Iterator[Part]]
 
 
 def join_checks(checks: Sequence[Check]) -> Check:
-    """One check that makes all of these, one after the other."""
+    """Join checks to one that makes all of them in order."""
     if len(checks) == 1:
         return checks[0]
     if not checks:
@@ -139,7 +139,7 @@ def _inside(step: str | int, faults: Faults) -> Iterator[Fault]:
 
 
 def _types(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
-    """Checks of `type`: the type decides, except for numbers, because to a schema 2.0 is an integer."""
+    """Compile `type`: the Python type decides, except for numbers, because 2.0 is an integer to a schema."""
     types, faults = schema["type"], (Fault(keyword="type", schema=schema),)
     names = {types} if isinstance(types, str) else {*types}
     if "number" in names:
@@ -197,7 +197,7 @@ def _pattern(schema: Mapping[str, Any], _: Compiler, __: str) -> Iterator[Part]:
 
 
 def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
-    """`properties`, `patternProperties` and `additionalProperties`, which divide what there is."""
+    """Compile `properties`, `patternProperties` and `additionalProperties`, which share the members."""
     properties = {name: shapes.of(one, home) for name, one in schema.get("properties", {}).items()}
     patterns = schema.get("patternProperties", {})
     alike = [(searching(pattern), shapes.of(one, home)) for pattern, one in patterns.items()]
@@ -208,7 +208,7 @@ def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator
     others = [] if rest is False else [shapes.of(rest, home)]
 
     def meant(name: str) -> list[Shape]:
-        """The checks for a member of this name; empty if it must not be there."""
+        """Return the checks for a member of this name; empty if it is not allowed."""
         matches = [properties[name]] if name in properties else []
         return [*matches, *(one for search, one in alike if search(name))] or others
 
@@ -233,7 +233,7 @@ def _members(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator
 
 
 def _some(properties: Mapping[str, Shape]) -> Check:
-    """Checks of named members only; others are ignored."""
+    """Compile checks of named members only; others are ignored."""
 
     def check(value: Mapping[str, Any]) -> Faults:
         problems: Faults = FINE
@@ -321,7 +321,7 @@ def _not(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Par
 
 
 def _alternatives(keyword: str) -> Build:
-    """Of `anyOf` one has to fit, of `oneOf` exactly one."""
+    """Compile `anyOf`, of which at least one must match, or `oneOf`, of which exactly one must match."""
 
     def build(schema: Mapping[str, Any], shapes: Compiler, home: str) -> Iterator[Part]:
         each = [shapes.of(one, home) for one in schema[keyword]]
@@ -339,7 +339,7 @@ def _alternatives(keyword: str) -> Build:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON: 1 is 1.0, and true is not 1."""
+    """Compare as JSON: 1 equals 1.0, and true does not equal 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -352,7 +352,7 @@ def _same(one: Any, other: Any) -> bool:
 SAYS_NOTHING = frozenset(
     {
         *("$schema", "$id", "$defs", "$comment", "title", "description", "default", "examples", "deprecated"),
-        "then",  # `if` speaks for it
+        "then",  # `if` handles it
     }
 )
 KEYWORDS: Mapping[str, Build] = {

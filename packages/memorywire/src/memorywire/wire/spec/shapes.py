@@ -1,6 +1,6 @@
-"""JSON Schema 2020-12, as far as the wire format uses it, compiled into functions that find faults.
+"""Compiles the part of JSON Schema 2020-12 that the wire format uses into functions that find faults.
 
-A keyword that is not known here is an error when the schema is compiled, never one that is ignored.
+An unsupported keyword is an error of the compilation; it is never ignored.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +23,9 @@ from memorywire.wire.spec.keywords import (
 
 
 class Shapes:
-    """The schemas of some documents, each compiled when it is first asked for.
+    """The schemas of some documents, each compiled on first use.
 
-    `read` gives a document by its address; its references are relative to that address.
+    `read` returns a document by its address; its references are relative to that address.
     """
 
     def __init__(self, read: Callable[[str], Schema]) -> None:
@@ -34,7 +34,7 @@ class Shapes:
         self._begun: set[str] = set()
 
     def at(self, address: str) -> Shape:
-        """The schema at an address, which may end in a pointer: `document#/$defs/name`."""
+        """Return the compiled schema at an address, which may end in a pointer: `document#/$defs/name`."""
         shape = self._compiled.get(address)
         if shape is None:
             document, _, pointer = address.partition("#")
@@ -45,7 +45,7 @@ class Shapes:
         return shape
 
     def of(self, schema: Schema, home: str) -> Shape:
-        """A schema that stands in the document `home`."""
+        """Compile a schema that is part of the document `home`."""
         if isinstance(schema, bool):
             faults = FINE if schema else (Fault(keyword=FALSE, schema=schema),)
             return Shape(dict.fromkeys(KINDS, lambda _: faults))
@@ -61,9 +61,9 @@ class Shapes:
         return self.at(address)
 
     def _parts(self, schema: Mapping[str, Any], home: str) -> Iterator[Part]:
-        """The checks of each keyword, with those of references last, so that the nearest fault is named.
+        """Yield the checks of each keyword, those of references last, so that the nearest fault comes first.
 
-        Keywords that belong together are checked where the first of them stands.
+        Related keywords are compiled together at the first of them.
         """
         builds: set[Build] = set()
         for keyword in sorted(schema, key="$ref".__eq__):
@@ -78,7 +78,7 @@ class Shapes:
 
 
 class _Later(Shape):
-    """A schema that refers to itself: looked up when it is used."""
+    """A reference in a recursive schema, resolved on use."""
 
     def __init__(self, shapes: Shapes, address: str) -> None:
         super().__init__()
