@@ -46,7 +46,7 @@ from memorywire.stores.sqlite import SqliteStore
 from memorywire.stores.wrappers import open_on_demand, with_breaker, with_hedge, with_seal, with_timeout
 
 _SHARE = 0.75
-"""The share of the deadline that one store may take, so that its failure shows before the deadline."""
+"""The share of the deadline that one store may take, so that its failure is known before the deadline."""
 
 
 async def open_several(

@@ -56,7 +56,7 @@ WANTED: Mapping[str, str] = {
     "consolidator": "the name of an entry point of the group memorywire.consolidators",
     "night": 'a time of day in UTC, such as "03:00", or "off"',
 }
-"""The keys of the table, and what each takes."""
+"""The keys of the table, and the valid values of each."""
 
 
 class _Table:

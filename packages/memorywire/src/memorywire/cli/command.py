@@ -48,7 +48,7 @@ ALIASES = {
     **dict.fromkeys(("rm", "delete"), "forget"),
     **{"ls": "list", "show": "get", "log": "changes"},
 }
-"""Other words for commands. They are not listed in the help."""
+"""Aliases of commands, which the help does not list."""
 
 HINTS = {
     "stats": "`memorywire agents` and `memorywire users` count memories, `memorywire kv stats` counts keys",
@@ -81,7 +81,7 @@ BRIEF = (
     frozenset("remember recall context forget merge get list history undo changes kv why hook".split())
     | ALIASES.keys()
 )
-"""Commands that end too soon for garbage collection to pay off."""
+"""Commands that are too short for garbage collection to pay off."""
 
 _NO_COMMAND: tuple[type[click.ClickException], ...] = tuple(
     filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])  # since click 8.2

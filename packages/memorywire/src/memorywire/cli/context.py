@@ -29,7 +29,7 @@ Render = Callable[[Answer], Iterable[str]]
 
 _READ_OPERATIONS = frozenset({"recall", "context", "profile", "get", "history", "changes"})
 _UNDOABLE = ("sqlite:", "graph:", "memory:", "postgresql:", "postgres:", "pgvector:")
-"""Stores that can always undo. Of others the capabilities are asked before an undo is suggested."""
+"""Stores that can always undo. For others, an undo is suggested only if their capabilities include it."""
 
 _SCOPE = {
     "agent": option("--agent ID", "The agent whose memory is used."),

@@ -19,7 +19,7 @@ from memorywire.model.requests import Action, Strategy
 from memorywire.model.text import counted
 
 _SAMPLE = 5
-"""How many of the affected memories are shown with their content."""
+"""The number of affected memories that are shown with their content."""
 _WIDTH = 60
 
 

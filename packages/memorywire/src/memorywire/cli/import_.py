@@ -193,7 +193,7 @@ def _render_import_undo(cli: CliContext, answer: Answer) -> Iterator[str]:
 
 
 _BATCH = 128
-"""As many as the client embeds at once, so that the count is right after a failure."""
+"""The number of lines that the client embeds at once, so that the count is right after a failure."""
 
 
 class Tally(Struct):

@@ -98,7 +98,7 @@ def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
 approval_option = option("--approval-required", "Hold it until a person approves it.")
 reasoning_option = option("--reasoning TEXT", "Why: the reviewer sees it, and the change keeps it.")
 review_options = add_options(approval_option, reasoning_option)
-"""What every command that changes memory takes."""
+"""The options of every command that changes memory."""
 
 
 def limit_option(*, default: int | None = None, most: int | None = None) -> Callable[[F], F]:

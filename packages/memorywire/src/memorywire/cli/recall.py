@@ -48,7 +48,7 @@ origin_options = add_options(
     option("--run ID", "The run that asks.", name="run_id"),
     option("--trace ID", "The trace of the request.", name="trace_id"),
 )
-"""Noted with a recall; `why` lists recalls by them."""
+"""Logged with a recall; `why` lists recalls by them."""
 
 
 @click.command("recall", cls=TextCommand)

@@ -50,7 +50,7 @@ _MENTAL = frozenset(
     send attach paste copy click press type upload download install follow check fix leave
     """.split()
 )
-"""Verbs of thought, talk and the moment; and verbs whose frame decides."""
+"""Verbs of thought, speech and temporary states, and verbs with a frame in another module."""
 
 _LASTING = KIN | PETS | EVENTS | ILLNESSES | MEETINGS | CONDITIONS | RULES_OF_FOOD
 _NOUNS = _LASTING | THINGS | TOOLS | PEOPLE

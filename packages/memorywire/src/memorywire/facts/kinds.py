@@ -50,7 +50,7 @@ _SHORTEST, _LONGEST = 6, 200
 
 TABLE = Path(__file__).with_name("constraints.json")
 THRESHOLD = -1.25
-"""Rather one too many: a constraint that is not seen does harm, a needless one costs a few tokens."""
+"""Set for recall: a missed constraint does harm, a false one costs a few tokens."""
 
 _TOKEN = re.compile(r"[a-z]++(?:['-][a-z]++)*+|\d[\d.,:]*+|[:;$€£%]")
 _STEM = 5

@@ -86,7 +86,7 @@ _DROPPED = re.compile(
     r"| these days)?[.!]*$",
     re.I,
 )
-"""What somebody gave up."""
+"""Statements that somebody gave something up."""
 
 _GONE = re.compile(
     r"^(?!that's|that (?:is|was)|that\b(?! \w+ \w)|this\b|it\b|there\b|I\b|we\b)(?P<target>(?:the|our|my"
@@ -103,7 +103,7 @@ _GONE = re.compile(
     r"|fine (?:again|now)))(?! in \d)",
     re.I,
 )
-"""What is over."""
+"""Statements that something is over."""
 
 _GIVEN = re.compile(
     r"^(?:please,? )?(?:forget|ignore|disregard|scrap|delete|erase|remove|drop) (?:the|that"

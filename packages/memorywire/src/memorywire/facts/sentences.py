@@ -64,7 +64,7 @@ _CLAUSE = re.compile(
     r"|,?\s+(?:because|as|although|though|while|whereas|and now|and|that's why|which is why)\s+"
     rf"(?={_SUBJECT})|,\s*(?:and\s+)?(?:now\s+)?(?={_SUBJECT}|{_ASKING})|\s+(?:if only|in case)\s+"
 )
-"""Where a clause ends: before a subject of its own, and before a request or a question."""
+"""The end of a clause: before another subject, a request or a question."""
 
 _UNREAL = re.compile(
     r"\b(?:if (?:I|we|my|only|it|there|he|she|they|you (?:had|were|took))\b|what if|suppos(?:e|ing)"

@@ -166,7 +166,7 @@ SLOT_OF_NOUN = {
     )
     for noun in nouns.split()
 }
-"""The slot of a thing that somebody has, by the noun."""
+"""The slot of a possession or attribute, by its noun."""
 
 SINGLE = frozenset(
     """

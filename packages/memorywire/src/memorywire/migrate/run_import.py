@@ -43,7 +43,7 @@ from memorywire.model.secrets import Confidential
 from memorywire.pipeline.context import Context
 
 Report: TypeAlias = Callable[[int, int], None]
-"""Takes how many changes were processed, and of how many."""
+"""Called with the number of processed changes and the total."""
 
 _READ_AHEAD = 256
 _LEDGER_LOST = "the ledger of the bundle: the journal here is in memory and cannot save it"

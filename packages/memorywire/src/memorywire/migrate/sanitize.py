@@ -99,7 +99,7 @@ def _build_plan(redaction: RedactedChange) -> Plan:
 
 
 TrustLimit: TypeAlias = Callable[[Record, Policy], Trust]
-"""Returns the highest trust that a record from elsewhere may have."""
+"""Returns the highest trust that an imported record may have."""
 
 
 def trust_nothing(record: Record, policy: Policy) -> Trust:
@@ -151,7 +151,7 @@ async def embed_changes(changes: Sequence[Change], context: Context) -> list[Cha
 
 
 _UNIT_TOLERANCE = 1e-3
-"""How far the length of a vector may be from one: stored vectors have 16 bits per number."""
+"""The tolerance of a unit vector's length, because stored vectors have 16 bits per number."""
 
 
 def is_unit_vector(vector: bytes, size: int) -> bool:

@@ -247,7 +247,7 @@ HIT_FIELDS = (
     *("id", "type", "content", "metadata", "created_at", "confidence", "source", "tags"),
     *("occurred_at", "session_id", "user_id", "version", "trust"),
 )
-"""What a hit on the wire says of its memory, and what its signature covers."""
+"""The fields of a hit in the wire format, which its signature covers."""
 
 
 class HitSignature(Struct, frozen=True, kw_only=True):
@@ -285,7 +285,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     words: tuple[WordMatch, ...] | None = None
     signed: HitSignature | None = None
     lender: str | None = None
-    """The agent that lends the memory; None for a memory of the agent that asks."""
+    """The agent that shares the memory; None for a memory of the requesting agent."""
 
     @property
     def id(self) -> str:

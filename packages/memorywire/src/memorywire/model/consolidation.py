@@ -14,7 +14,7 @@ OFF = "off"
 EVERY_SECONDS = 60.0
 SHORTEST, LONGEST = 0.1, 86_400.0  # seconds between two rounds
 WINDOW = 50
-"""How many of the newest memories are short-term, where nothing else is said."""
+"""The default number of newest memories that are short-term."""
 
 WINDOW_MAX = 1_000
 DEFAULT_CONSOLIDATOR = "memorywire"
@@ -110,7 +110,7 @@ DREAM = "dream"
 
 
 class Pass(StrEnum):
-    """The passes in the order they are made. Each works on what those before it left."""
+    """The passes, in order. Each works on the result of those before it."""
 
     EXACT = "exact"
     NEAR = "near"

@@ -7,10 +7,10 @@ from memorywire.model.kv import MARK as KEYED
 from memorywire.model.record import Json, MemoryType, Record
 
 MARK = "share"
-"""Under this name the metadata of a record says that it is a grant, to whom, and of what."""
+"""The metadata key that marks a record as a grant, with its borrower and conditions."""
 
 RESERVED = frozenset({MARK, KEYED})
-"""The names in the metadata of a memory under which a mark is not a caller's to write."""
+"""The metadata keys whose marks callers must not write."""
 
 
 def is_mark(mark: Json) -> bool:

@@ -16,11 +16,11 @@ from memorywire.model.record import ENTRY_FORM, ENTRY_FORM_AT, Json, Record, Sco
 from memorywire.model.requests import Dedup, MinRelevance, RankWeights
 
 MARK = "kv"
-"""Under this name a record's metadata says that it is an entry, and of which key."""
+"""The metadata key that marks a record as an entry, and names its key."""
 
 
 AREA = "area"
-"""Under this name the mark of an entry says in which area of keys it counts, if in one."""
+"""The field in the mark of an entry with its area of keys, if it has one."""
 
 
 class OwnerKind(StrEnum):

@@ -8,7 +8,7 @@ from msgspec import Struct
 from memorywire.model.record import Json
 
 MARK = "fact"
-"""Under this name a memory's metadata holds its label."""
+"""The metadata key of the label."""
 
 SLOT_CHARS_MAX = 64
 

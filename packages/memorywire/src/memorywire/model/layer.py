@@ -10,15 +10,15 @@ from memorywire.model.answers import Verdict
 from memorywire.model.record import Json, MemoryType, Scope
 
 MARK = "layer"
-"""Under this name a memory's metadata says which kind of thing the layer kept, and of which event."""
+"""The metadata key with the kind of a memory of the layer, and the id of its event."""
 
 
 CALLS_A_DAY = 2_000
-"""How often an extractor that costs something is asked on one day, unless a setting says otherwise."""
+"""The default limit of calls a day to an extractor that costs money."""
 
 
 Whose: TypeAlias = Literal["user", "agent", "user_and_agent", "all"]
-"""Whose conversations a question covers; a team has none."""
+"""The owners whose conversations a query covers; a team has none."""
 
 
 class Kind(StrEnum):

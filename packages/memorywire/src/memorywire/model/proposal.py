@@ -28,9 +28,9 @@ FOLLOWING: Mapping[State, frozenset[State]] = {
     State.REJECTED: frozenset({State.PENDING}),
     State.EXPIRED: frozenset(),
 }
-"""Which states may follow which.
+"""The allowed transitions between states.
 
-A pending proposal that was planned again is pending again, and so is one whose decision was taken back.
+A pending proposal stays pending after a new plan; one whose decision was reopened becomes pending.
 """
 
 
@@ -193,11 +193,11 @@ class RecallNote(Struct, frozen=True, kw_only=True):
 ORIGIN = ("session_id", "run_id", "trace_id")
 
 LENT = "lent"
-"""In the details of a recall: the lender of each memory that another agent lent."""
+"""The key in the details of a recall with the lending agent of each shared memory."""
 
 
 ERASE = "erase"
-"""The word that a person types to approve what erases content for good."""
+"""The word that a person types to approve a change that erases content for good."""
 
 
 class Verb(StrEnum):

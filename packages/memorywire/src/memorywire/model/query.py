@@ -44,7 +44,7 @@ FIELDS = frozenset(
         "trust",
     }
 )
-"""Record fields a path may name; any other path starts with `metadata` and steps into it."""
+"""Record fields that a path may name; any other path starts with `metadata`, followed by keys."""
 
 
 class Compare(Struct, frozen=True):
@@ -122,9 +122,8 @@ STANDING = Or(
         *(Compare(("tags",), Operator.EQ, tag) for tag in ("blacklist", "do", "know")),
     )
 )
-"""Memories that may apply to every question: constraints, pinned memories and rules of sessions. Stores that
-keep many
-memories have an index for exactly this filter."""
+"""Memories that may apply to every question: constraints, pinned memories and rules of sessions. Stores for
+many memories have an index for exactly this filter."""
 
 
 class Where(Struct, frozen=True, kw_only=True):

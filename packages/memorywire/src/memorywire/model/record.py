@@ -22,13 +22,13 @@ LOCAL = "local"
 """The caller when no authentication took place: the one user of this machine."""
 
 PERSON = "person:local"
-"""The caller of a command: the person at this machine, who may do what an operator may."""
+"""The caller of a command: the person at this machine, with the rights of an operator."""
 
 ENTRY_TEXT = ""
-"""Keys are never empty, so this name is free to hold the indexed text in the content of an entry."""
+"""The name of the indexed text in the content of an entry; it cannot be a key, because keys are not empty."""
 
 ENTRY_FORM, ENTRY_FORM_AT = "8", 14
-"""RFC 9562: the digit of an id that follows a rule of one's own, as those of keys do, and its place."""
+"""RFC 9562: the version digit of ids with a custom format, such as those of entries, and its index."""
 
 _SILENT = frozenset({int, float, bool, type(None)})  # values without words
 

@@ -46,7 +46,7 @@ class DedupMode(StrEnum):
 
 
 METADATA_BYTES_MAX = 65_536
-"""As JSON in UTF-8 without spaces; a schema can count characters and keys, but not this."""
+"""The limit in bytes of compact JSON in UTF-8, which a schema cannot express."""
 
 MinRelevance: TypeAlias = float | Literal["auto", "off"]
 
@@ -74,7 +74,7 @@ class Remember(Struct, frozen=True, kw_only=True, gc=False):
     slot: str | None = None
     pinned: bool | None = None
     reasoning: str | None = None
-    """Why the caller wants this write: a reviewer sees it, the change keeps it, and an erase removes it."""
+    """The caller's reason for this write: shown to reviewers, stored with the change, removed by an erase."""
 
 
 class RankWeights(Struct, frozen=True, kw_only=True):
@@ -120,13 +120,13 @@ class Recall(Struct, frozen=True, kw_only=True):
     rank: RankWeights | None = None
     dedup: Dedup | None = None
     owners: Owners | None = None
-    """Without one, the user that the scope names, or all users of the agent."""
+    """None means the user of the scope, or all users of the agent."""
     approval_required: bool = False
     sign: bool = False
     session_id: str | None = None
     run_id: str | None = None
     trace_id: str | None = None
-    """What the recall was asked for; it is noted with the recall, and selects no memory."""
+    """The trace of the recall; it is logged with the recall and does not select memories."""
 
 
 class Message(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ _NAMES_USER = frozenset(
     "pgvector postgres postgresql shards+postgresql mysql mariadb redis rediss mongodb mongodb+srv neo4j "
     "bolt clickhouse amqp amqps ssh sftp ftp smtp".split()
 )
-"""Schemes whose user is a name. In all others a user without a password is a token."""
+"""URL schemes in which the user is a name. In all others, a user without a password is a token."""
 
 _SECRET_WORDS = re.compile(
     r"token|secret|passw|pwd|apikey|accesskey|accountkey|sharedkey|authkey|credential|signature|bearer"

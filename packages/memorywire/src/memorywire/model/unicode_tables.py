@@ -13,7 +13,7 @@ class _Tables(msgspec.Struct):
 _TABLES = msgspec.json.decode(Path(__file__).with_name("unicode.json").read_bytes(), type=_Tables)
 
 DEFAULT_IGNORABLE = _TABLES.default_ignorable
-"""Ranges of code points, both ends included: characters that a reader does not see."""
+"""Ranges of code points of invisible characters, both ends included."""
 
 LOOKALIKES = _TABLES.lookalikes
 """ASCII characters, each with the characters that look like it."""

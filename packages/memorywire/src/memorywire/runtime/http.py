@@ -26,7 +26,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from msgspec import Struct
 
 Resolve = Callable[[str, int], str]
-"""Returns the address to connect to for a host and a port; raises where the address is not allowed."""
+"""Returns the address to connect to for a host and a port; raises if the address is not allowed."""
 
 _PORTS = {"http": 80, "https": 443}
 _OK = range(200, 300)

@@ -20,7 +20,7 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """The model whose cosines the levels below were fitted to."""
 
 WEAK = 0.0573
-"""The relevance that the best fact must reach for any fact to be shown; a caller may set another floor."""
+"""The relevance that the best fact must reach for any fact to be returned; a caller may set another floor."""
 
 CHANCE = 0.085
 SPREAD = 0.09
@@ -28,29 +28,28 @@ SPREAD = 0.09
 n such cosines is about CHANCE + SPREAD * sqrt(2 log n)."""
 
 TURN = 0.25
-"""The relevance from which a turn of a session is shown: higher, because neighbours lend it evidence."""
+"""The relevance from which a turn of a session is returned: higher, because of evidence from neighbours."""
 
 OWN = 0.7
-"""The share of the evidence that a floor demands which a turn must have by itself: what its neighbours lend
-does not lift it over the floor alone."""
+"""The share of the evidence required by a floor that a turn must have without its neighbours, whose evidence
+alone must not admit it."""
 
 SHARE = 0.45
-"""Beside the best fact, those with this share of its evidence are shown; a query that asks for several things
-at once divides it among them, for a fact that answers one part says little about the others."""
+"""Besides the best fact, facts with this share of its evidence are returned. For a query about several things
+the share is divided by their number, because a fact that answers one part matches the others little."""
 
 REST = 0.1
-"""How near the best fact must be to the rest of a query that names a person: a name alone does not answer. A
-match is:
-what seems to be a name may be a thing (Redis) or any noun (in German)."""
+"""The least cosine of the best fact with the rest of a query that names a person, because a name alone is no
+answer. It does not apply to a match: a supposed name may be a thing (Redis) or any noun (in German)."""
 
 PASSED = 1e-6
-"""The scores of a memory and of one that it has passed differ by less."""
+"""The scores of a memory and of one that it has passed differ by less than this."""
 
 _Weighed: TypeAlias = tuple[float, bool, Mapping[str, float]]
-"""Its evidence, whether it is a turn of a session, and its signals."""
+"""The evidence of a candidate, whether it is a turn of a session, and its signals."""
 
 NOBODY = 1.01
-"""A floor that nothing reaches."""
+"""A floor that no candidate reaches."""
 
 MATCH = 0.6
 """The relevance from which the verdict is `match`."""

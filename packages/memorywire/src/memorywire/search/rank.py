@@ -16,7 +16,7 @@ SAID_BY_USER = 1.0
 SAID_BY_ANOTHER = 0.5
 
 RECALLS = "recalls"
-"""The signal by which a store that counts recalls tells their number."""
+"""The signal with the number of recalls, from stores that count them."""
 
 
 def rank(candidates: Sequence[Scored], weights: RankWeights, now: int) -> list[Scored]:

@@ -34,7 +34,7 @@ from memorywire.stores.wrappers import with_breaker, with_timeout
 from memorywire.stores.wrappers.wrapper import Call, with_name, wrap
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Of an answer; a backend that sends more is not read further."""
+"""The maximum size of a response; reading stops at the limit."""
 
 
 POSTGRES = frozenset({"pgvector", "postgres", "postgresql"})

@@ -35,7 +35,7 @@ Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
 
 class Rules(Confidential, frozen=True, kw_only=True):
-    """What definitions may use: variables with keys, hosts without public addresses, preview adapters.
+    """The permissions of definitions: variables with keys, hosts without public addresses, preview adapters.
 
     Only what is listed is allowed; MEMORYWIRE_* variables never are. Keys are looked up in `env`; `resolve`
     replaces the system's resolver.

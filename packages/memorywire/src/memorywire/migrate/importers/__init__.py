@@ -70,7 +70,7 @@ FORMATS = (
     *("chatgpt", "claude", "memorywire-0"),
     *_TEXT_FORMATS,
 )
-"""In the order in which a file is tried: the last takes any text."""
+"""The formats in the order in which they are tried on a file; the last accepts any text."""
 
 
 def list_formats() -> list[str]:
