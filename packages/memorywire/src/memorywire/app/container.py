@@ -104,7 +104,7 @@ def _find_anchor(mounts: Sequence[Mount]) -> Mount | None:
 
 
 def _guard_mount(mount: Mount, several: Several, clock: Clock) -> Mount:
-    """Wrap a store that may be remote: hedged reads, timeouts, and a circuit breaker after failures."""
+    """Wrap a store that may be remote: a seal and hedged reads if configured, timeouts, a circuit breaker."""
     store = mount.store
     if mount.name in several.seals:
         store = with_seal(store, several.seals[mount.name].encode())

@@ -8,7 +8,7 @@ Clock: TypeAlias = Callable[[], int]
 
 DAY_MS = 86_400_000
 SECONDS = range(100_000_000, 4_102_444_800)
-"""A number in this range is probably in seconds: as milliseconds it would be in early 1970."""
+"""A number in this range is taken for seconds: as milliseconds it would be in early 1970."""
 
 
 def system_clock() -> int:

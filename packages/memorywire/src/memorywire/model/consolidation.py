@@ -22,7 +22,7 @@ DEFAULT_CONSOLIDATOR = "memorywire"
 _DAYS = {MemoryType.EPISODIC: 180, MemoryType.EMOTIONAL: 180}
 _MOST = dict.fromkeys(MemoryType, 50_000)
 _AT_LEAST = 10
-_RULES = frozenset({"know", "do", "blacklist"})  # the tags that `facts.rules` gives
+_RULES = frozenset({"know", "do", "blacklist"})  # the kinds of `facts.rules`
 _MILLION = 1_000_000
 
 

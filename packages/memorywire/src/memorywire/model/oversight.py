@@ -61,7 +61,7 @@ class Feedback(Struct, frozen=True, kw_only=True):
 
 
 class AgentSummary(Struct, frozen=True, kw_only=True):
-    """An agent's current memories, and its changes that wait."""
+    """The number of an agent's current memories, and of its pending proposals."""
 
     agent_id: str
     memories: int
@@ -126,7 +126,7 @@ class SetRules(Struct, frozen=True, kw_only=True):
 
 
 class TryRule(Struct, frozen=True, kw_only=True):
-    """What the rule would have done to the agent's changes of the last `days`."""
+    """Test a rule: its effect on the agent's changes of the last `days`."""
 
     scope: Scope
     rule: Mapping[str, Json]
@@ -154,7 +154,7 @@ class Erase(Struct, frozen=True, kw_only=True):
 
 
 class AgentErased(Struct, frozen=True, kw_only=True):
-    """The memories of one agent that were erased, or that wait for a person under `proposal_ids`."""
+    """The memories of one agent that were erased, or that await a decision on `proposal_ids`."""
 
     agent_id: str
     erased_ids: tuple[str, ...]
@@ -187,7 +187,7 @@ class PersonExport(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The bundle as a file has it."""
+        """The bundle as the text of a file."""
         return "".join(f"{line}\n" for line in self.lines)
 
 
@@ -334,7 +334,7 @@ class Deed(StrEnum):
 
 
 class Recover(Struct, frozen=True, kw_only=True):
-    """Remove everything since then whose source matches the pattern (`*` matches any text)."""
+    """Remove all memories since that time whose source matches the pattern (`*` matches any text)."""
 
     scope: Scope
     source: str
@@ -378,7 +378,7 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 class Scanned(Struct, frozen=True, kw_only=True):
-    """How many memories were read, and the findings in them."""
+    """The number of memories that were read, and the findings in them."""
 
     memories: int
     secrets: tuple[Kept, ...] = ()
