@@ -69,6 +69,37 @@ def test_a_caller_who_gives_up_while_the_connection_breaks_is_not_served_again(s
     assert len(tries) == 1
 
 
+def test_a_writer_that_is_cancelled_as_it_gets_a_connection_ends(shared: str) -> None:
+    async def main() -> None:
+        async with opened(f"{shared}&pool=1") as store:
+            for turns in range(120):
+                release, is_held = asyncio.Event(), asyncio.Event()
+
+                async def hold(
+                    _: object, held: asyncio.Event = is_held, free: asyncio.Event = release
+                ) -> None:
+                    held.set()
+                    await free.wait()
+
+                async def write_on() -> None:
+                    while True:
+                        await store.database.write("default", lambda db: db.execute("SELECT 1"))
+
+                holding = asyncio.create_task(store.database.write("default", hold))
+                await is_held.wait()
+                waiting = asyncio.create_task(write_on())
+                await asyncio.sleep(0.01)  # it waits for the only connection
+                release.set()
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                waiting.cancel()
+                await holding
+                ended, _ = await asyncio.wait([waiting], timeout=5)
+                assert ended, f"{turns} turns of the loop after the release"
+
+    run(main())
+
+
 def test_a_caller_who_gives_up_leaves_whole_changes_and_free_connections(shared: str) -> None:
     scope, dice = a_scope(), random.Random(2)
 

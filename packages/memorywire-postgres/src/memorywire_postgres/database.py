@@ -169,8 +169,13 @@ class Database:
                     await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, work: Work[T], seconds: float) -> T:
+        cancellations = _count_cancellations()
         try:
             async with self._pool.connection(timeout=seconds) as db:
+                if _count_cancellations() > cancellations:
+                    # On Python 3.11 `asyncio.wait_for`, by which the pool waits, drops a cancellation that
+                    # arrives together with the connection.
+                    raise asyncio.CancelledError
                 try:
                     result = await work(db)
                     self._lost = False
@@ -179,7 +184,7 @@ class Database:
                     await db.close()  # it leads to a former primary
                     raise
         except psycopg.Error as error:
-            if _is_cancelled():  # the connection broke while the query was being cancelled
+            if _count_cancellations():  # the connection broke while the query was being cancelled
                 raise asyncio.CancelledError from error
             raise
 
@@ -193,10 +198,10 @@ class Database:
         return sql.SQL("; ").join([sql.SQL(begin), path, *statements])
 
 
-def _is_cancelled() -> bool:
-    """Return whether the task was cancelled: its errors must then not cause a retry."""
+def _count_cancellations() -> int:
+    """Return how often the task was cancelled: its errors must then not cause a retry."""
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return 0 if task is None else task.cancelling()
 
 
 async def is_pooled(db: Connection) -> bool:
