@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memorywire.search.text import terms
+from memorywire.search.text import query_terms, terms
 
 K1 = 0.9
 B = 0.4
@@ -54,7 +54,7 @@ class Baselines:
 
     def _bm25(self, query: str) -> NDArray[np.float64]:
         scores = np.zeros(len(self._refs))
-        for term in terms(query):
+        for term in query_terms(query):
             if term in self._postings:
                 holding, counts = self._postings[term]
                 weight = np.log1p((len(scores) - len(holding) + 0.5) / (len(holding) + 0.5))

@@ -160,6 +160,8 @@ def _render_answer(answer: Answer, contents: Mapping[str, str], reason: str) -> 
     else:
         is_unknown = answer["verdict"] == "no_match"
         yield "nothing in memory answers that" if is_unknown else "no answer fits into --max-tokens"
+    if "language" in answer["degraded"]:
+        yield "(the embedder does not know the language of the query: its words decide)"
     yield from (f"{one['store']}: {one['error']}" for one in answer["outcomes"] if one.get("error"))
     yield from (
         f"{hit['id']} is supported by {', '.join(hit['supporting'])}"

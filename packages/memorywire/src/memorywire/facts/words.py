@@ -11,20 +11,10 @@ def _words(text: str) -> frozenset[str]:
 _TABLES: dict[str, str] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 
 
-DIETS = _words(
-    """
-    vegan vegetarian veggie pescatarian pescetarian flexitarian omnivore carnivore fruitarian keto paleo
-    plant-based
-    """
-)
+DIETS = _words(_TABLES["DIETS"])
 """Diets that exclude each other: the newer one replaces the older."""
 
-RULES_OF_FOOD = DIETS | _words(
-    """
-    kosher halal coeliac celiac coeliacs celiacs teetotal teetotaller gluten-free dairy-free nut-free
-    lactose-free sugar-free alcohol-free low-carb low-fodmap meat-free lactose-intolerant gluten-intolerant
-    """
-)
+RULES_OF_FOOD = DIETS | _words(_TABLES["RULES_OF_FOOD"])
 
 CONDITIONS = _words(_TABLES["CONDITIONS"])
 
@@ -34,16 +24,7 @@ FOODS = _words(_TABLES["FOODS"])
 
 KIN = _words(_TABLES["KIN"])
 
-PEOPLE = KIN | _words(
-    """
-    boss manager supervisor colleague coworker co-worker teammate friend neighbour neighbor roommate
-    flatmate housemate landlord landlady tenant mentor intern assistant secretary client customer supervisor
-    teacher tutor coach trainer therapist doctor gp dentist physio physiotherapist vet accountant lawyer
-    solicitor nanny babysitter cleaner gardener bookkeeper hairdresser cofounder co-founder ceo cto cfo lead
-    lodger pa bestie midwife optician cardiologist dermatologist psychiatrist counsellor counselor carer
-    caregiver guest editor agent contractor electrician plumber builder
-    """
-)
+PEOPLE = KIN | _words(_TABLES["PEOPLE"])
 
 PETS = _words(_TABLES["PETS"])
 
@@ -54,12 +35,7 @@ PLANS = _words("plan tier subscription package tariff licence license membership
 
 MEETINGS = _words(_TABLES["MEETINGS"])
 
-EVENTS = _words(
-    """
-    baby operation surgery accident stroke fall miscarriage heart-attack transplant bypass c-section scan
-    biopsy miscarriage breakdown fracture knee hip daughter son child twins
-    """
-)
+EVENTS = _words(_TABLES["EVENTS"])
 
 JOBS = _words(_TABLES["JOBS"])
 
@@ -69,77 +45,27 @@ JOB_ENDINGS = tuple("ologist ographer ician grapher keeper smith wright engineer
 
 LANGUAGES = _words(_TABLES["LANGUAGES"])
 
-NATIONS = LANGUAGES | _words(
-    """
-    canadian australian austrian swiss belgian brazilian argentinian argentine mexican chilean colombian
-    peruvian venezuelan cuban jamaican kenyan nigerian ghanaian ethiopian egyptian moroccan tunisian
-    algerian israeli lebanese syrian iraqi iranian indian pakistani bangladeshi singaporean malaysian
-    taiwanese scottish kiwi jewish muslim christian catholic protestant hindu buddhist sikh atheist agnostic
-    mormon quaker european african asian latino latina black white gay lesbian bisexual trans transgender
-    nonbinary non-binary queer straight asexual scouse orthodox anglican
-    """
-)
+NATIONS = LANGUAGES | _words(_TABLES["NATIONS"])
 
-STATES = _words(
-    """
-    married single divorced separated engaged widowed retired unemployed self-employed freelance vegetarian
-    adopted homeschooled bilingual trilingual childless
-    """
-)
+STATES = _words(_TABLES["STATES"])
 
-LANGUAGES_OF_CODE = _words(
-    """
-    python java javascript typescript rust golang c++ c# ruby php kotlin swift scala haskell elixir erlang
-    clojure lua perl julia dart zig ocaml f# fortran cobol sql bash powershell matlab
-    """
-)
+LANGUAGES_OF_CODE = _words(_TABLES["LANGUAGES_OF_CODE"])
 
 DATABASES = _words(_TABLES["DATABASES"])
 
-EDITORS = _words(
-    "vim neovim nvim emacs vscode pycharm intellij webstorm sublime helix zed xcode eclipse rider goland"
-)
+EDITORS = _words(_TABLES["EDITORS"])
 
-SYSTEMS = _words(
-    """
-    linux windows macos ubuntu debian fedora arch nixos centos rhel alpine android ios ipados chromeos
-    freebsd mint manjaro wsl
-    """
-)
+SYSTEMS = _words(_TABLES["SYSTEMS"])
 
 QUEUES = _words("kafka rabbitmq sqs nats pulsar celery sidekiq zeromq activemq")
 
-TOOLS = (
-    LANGUAGES_OF_CODE
-    | DATABASES
-    | EDITORS
-    | SYSTEMS
-    | QUEUES
-    | _words(
-        """
-    git github gitlab bitbucket docker podman kubernetes k8s helm terraform ansible pulumi jenkins circleci
-    travis argo argocd nginx apache caddy traefik aws gcp azure heroku vercel netlify cloudflare django
-    flask fastapi rails laravel react vue angular svelte nextjs nuxt node nodejs deno bun webpack vite
-    pytest unittest jest vitest mocha cypress playwright selenium ruff mypy eslint prettier poetry uv pip
-    conda npm yarn pnpm maven gradle bazel cmake zsh tmux slack teams zoom jira linear trello asana notion
-    confluence figma sketch photoshop excel powerpoint keynote outlook gmail thunderbird obsidian evernote
-    todoist spotify sentry datadog grafana prometheus splunk pagerduty salesforce hubspot sap xero
-    quickbooks stripe paypal numpy pandas pytorch tensorflow jax spark airflow dbt tailwind graphql grpc
-    protobuf json yaml toml trunk main
-    """
-    )
-)
+TOOLS = LANGUAGES_OF_CODE | DATABASES | EDITORS | SYSTEMS | QUEUES | _words(_TABLES["TOOLS"])
 
 CONFIGURED = _words(_TABLES["CONFIGURED"])
 
 TASTES = _words(_TABLES["TASTES"])
 
-WEEKDAYS = _words(
-    """
-    monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays
-    saturdays sundays weekend weekends weekday weekdays
-    """
-)
+WEEKDAYS = _words(_TABLES["WEEKDAYS"])
 
 MONTHS = _words(_TABLES["MONTHS"])
 

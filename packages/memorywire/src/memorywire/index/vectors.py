@@ -52,7 +52,8 @@ def decode_vectors(
 ) -> tuple[Float16Bits, Float32s, NDArray[np.bool_]]:
     """Return stored vectors as bits and as float32, and which are damaged: not finite or not of length one.
 
-    A missing or damaged vector becomes a row of zeros, so that it matches nothing.
+    A missing or damaged vector becomes a row of zeros, so that it matches nothing. One stored as zeros
+    is of a text that the embedder cannot read.
     """
     size = 2 * dimension
     zeros = bytes(size)
@@ -65,7 +66,7 @@ def decode_vectors(
     if damaged.any():
         bits, vectors = bits.copy(), vectors.copy()
         bits[damaged], vectors[damaged] = 0, 0
-        damaged &= np.array([blob is not None for blob in blobs])
+        damaged &= np.array([blob not in (None, zeros) for blob in blobs])
     return bits, vectors, damaged
 
 

@@ -59,6 +59,7 @@ from memorywire.search.question import (
     find_names,
 )
 from memorywire.search.rank import RECALLS, counts_recalls, rank
+from memorywire.search.text import UNKNOWN, find_language, split_words
 from memorywire.search.token_budget import pack
 from memorywire.stores.contract import RecallCounter, Tracker
 
@@ -519,10 +520,17 @@ def _list_degraded(
         "hops": request.hops > 0 and not has_links(admission.admitted),
         "min_relevance": request.min_relevance == "auto" and not context.floors.fitted,
         "rank.frequency": by_use and not counts_recalls(admission.admitted),
+        "language": not _reads_language(request.query, context.embedder),
     }
     is_damaged = bool(result.candidates) and DAMAGED_VECTORS in result.candidates[0].signals
     damage = (DAMAGED_VECTORS,) if is_damaged else ()
     return (*[name for name, is_missing in missing.items() if is_missing], *result.degraded, *damage)
+
+
+def _reads_language(query: str, embedder: Embedder) -> bool:
+    """Whether the embedder knows the language of the query, as far as that can be told."""
+    languages = getattr(embedder, "languages", None)
+    return languages is None or find_language(query, split_words(query)) in (UNKNOWN, *languages)
 
 
 async def _add_recall_counts(candidates: list[Scored], context: Context) -> list[Scored]:

@@ -12,7 +12,7 @@ from memorywire.model.answers import WordMatch
 from memorywire.model.query import QueryTokens, Scored, TokenMatch
 from memorywire.search.embed import Embedder
 from memorywire.search.relevance import STEPS, WIDTH, WORD_FLOOR, is_compared_exactly, read_query_tokens
-from memorywire.search.text import UNSPACED, split_words, terms, word_terms
+from memorywire.search.text import UNSPACED, find_language, index_word, split_words, terms, word_terms
 
 
 def measure_tokens(
@@ -78,15 +78,17 @@ def _compare_terms(query: str, text: str, is_left: Callable[[str], bool]) -> Ite
     """Return the query words that are compared by index terms, with the share of terms that was found."""
     known, memory_words = terms(text), split_words(text)
     words = [*dict.fromkeys(split_words(query))]
+    language, own = find_language(query, words), find_language(text, memory_words)
     for word in words:
-        parts = word_terms(word)
+        parts = word_terms(word, language)
         if not parts or not is_left(word.casefold()) or any(word in one and word != one for one in words):
             continue
         found = [part for part in parts if part in known]
         if UNSPACED.search(word):  # pairs of signs
             nearest = " ".join([one for one in found if len(one) > 1] or found)
         else:
-            nearest = next((one for one in memory_words if not set(found).isdisjoint(word_terms(one))), "")
+            places = (one for one in memory_words if not set(found).isdisjoint(index_word(one, own)))
+            nearest = next(places, "")
         yield WordMatch(word, 0.0, len(found) / len(parts), bool(found), nearest or None)
 
 

@@ -4,11 +4,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain, filterfalse
+from pathlib import Path
 
+import msgspec
 import Stemmer
+from msgspec import Struct
 
 from memorywire.model.record import Record
 
@@ -52,7 +55,7 @@ UNSPACED = re.compile(
     "|[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3]+"
 )
 _SPELT = "\u3040"  # scripts that spell come before this
-EDITION = 3
+EDITION = 4
 """Of the rules here: raised when a release makes other index terms of the same memory."""
 
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
@@ -75,14 +78,51 @@ _RELATIVES = frozenset(
 )
 
 
+LANGUAGES = Path(__file__).with_name("languages.json")
+UNKNOWN = ""
+
+
+class _Languages(Struct, frozen=True):
+    """Languages that are known by their script, with letters that only other languages of it have."""
+
+    scripts: dict[str, str]
+    others: dict[str, str]
+    stemmers: dict[str, str]
+    stop_words: dict[str, frozenset[str]]
+
+
+def find_language(text: str, words: Sequence[str]) -> str:
+    """Return the language that the script of a text shows, as a code of two letters, or `UNKNOWN`.
+
+    Languages in Latin letters stay unknown: a function word of one is a name or a word of another ("Mia").
+    """
+    if text.isascii():
+        return UNKNOWN
+    table, third = _load_languages(), sum(map(len, words)) / 3
+    for language, script in table.scripts.items():
+        if len(re.findall(script, text)) > (1 if language == "ja" else third):
+            others = table.others.get(language)
+            return UNKNOWN if others and re.search(others, text, re.IGNORECASE) else language
+    return UNKNOWN
+
+
+@cache
+def _load_languages() -> _Languages:
+    return msgspec.json.decode(LANGUAGES.read_bytes(), type=_Languages)
+
+
 def terms(text: str) -> Counter[str]:
-    """How often each index term occurs; the same for a memory and for a query."""
-    return Counter(chain.from_iterable(map(word_terms, split_words(text))))
+    """How often each index term of a memory occurs."""
+    words = split_words(text)
+    language = find_language(text, words)
+    return Counter(chain.from_iterable(index_word(word, language) for word in words))
 
 
 def query_terms(text: str) -> list[str]:
     """The index terms that a query is looked for by: IT, US and WHO only where it says nothing else."""
-    all_terms = [*dict.fromkeys(chain.from_iterable(map(word_terms, split_words(text))))]
+    words = split_words(text)
+    language = find_language(text, words)
+    all_terms = [*dict.fromkeys(chain.from_iterable(word_terms(word, language) for word in words))]
     return [term for term in all_terms if not term.isupper()] or all_terms
 
 
@@ -203,8 +243,22 @@ def count_question_tenths(record: Record) -> int:
 
 
 @lru_cache(maxsize=65_536)
-def word_terms(raw: str) -> tuple[str, ...]:
-    """The index terms of one such word."""
+def index_word(raw: str, language: str) -> tuple[str, ...]:
+    """Return the index terms of one word of a memory in this language.
+
+    With a stemmer these are its stem and its term in an unknown language: a query in another language, such
+    as a name alone, is looked up by that one.
+    """
+    own = word_terms(raw, language)
+    has_stem = bool(own) and bool(language) and language in _load_languages().stemmers
+    return tuple(dict.fromkeys((*own, *word_terms(raw)))) if has_stem else own
+
+
+@lru_cache(maxsize=65_536)
+def word_terms(raw: str, language: str = UNKNOWN) -> tuple[str, ...]:
+    """The index terms of one such word, of a text in this language."""
+    if language and language in _load_languages().stemmers and raw.isalpha() and not raw.isascii():
+        return _stem_foreign(raw, language)
     if _JOINT.search(raw):
         return _split_compound(_fold(raw))
     if raw.isascii() and (raw.isdigit() or (raw.isalpha() and raw.islower())):
@@ -257,6 +311,19 @@ def _fold(word: str) -> str:
     letters = unicodedata.normalize("NFKD", word.casefold())
     visible = (c for c in letters if not unicodedata.combining(c) and c not in _UNSEEN)
     return unicodedata.normalize("NFC", "".join(visible))
+
+
+@cache
+def _fold_stop_words(language: str) -> frozenset[str]:
+    return frozenset(map(_fold, _load_languages().stop_words[language]))
+
+
+def _stem_foreign(raw: str, language: str) -> tuple[str, ...]:
+    """Return the stem of a word by the rules of its language, without accents; none for a stop word."""
+    word = raw.lower()
+    if _fold(word) in _fold_stop_words(language):
+        return ()
+    return (_fold(Stemmer.Stemmer(_load_languages().stemmers[language]).stemWord(word)),)
 
 
 def _stem(word: str) -> str:

@@ -37,6 +37,8 @@ class MiniLmEmbedder:
     who ask are shared out evenly among the threads.
     """
 
+    languages = frozenset({"en"})
+
     def __init__(
         self,
         threads: int | None = None,

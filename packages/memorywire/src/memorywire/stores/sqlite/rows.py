@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -18,7 +18,7 @@ from memorywire.model.errors import InvalidRequest, corrupt_row
 from memorywire.model.kv import MARK, saying
 from memorywire.model.record import MemoryType, Record, Scope, Standing, Trust
 from memorywire.model.space import Space
-from memorywire.search.text import read_hidden_terms, split_words, word_terms
+from memorywire.search.text import find_language, index_word, read_hidden_terms, split_words
 
 RECORD = (
     *("tenant", "agent", "user", "id", "number", "type", "standing", "confidence", "created_at"),
@@ -262,15 +262,16 @@ def read_change(row: Row) -> Change:
 
 
 @lru_cache(maxsize=65_536)
-def _hash_word(word: str) -> tuple[bytes, ...]:
+def _hash_word(word: str, language: str) -> tuple[bytes, ...]:
     """Return the hashes of a word's terms; cached, because words repeat."""
-    return tuple(map(_hash, word_terms(word)))
+    return tuple(map(_hash, index_word(word, language)))
 
 
 def index_terms(record: Record) -> tuple[int, bytes]:
     """Return the number of terms of a record, and its index entries."""
     words = split_words(record.text)
-    hashes = [*chain.from_iterable(map(_hash_word, words))]
+    languages = repeat(find_language(record.text, words))
+    hashes = [*chain.from_iterable(map(_hash_word, words, languages))]
     counts = {_hash(term): count for term, count in read_hidden_terms(record, words).items()}
     if len(set(hashes)) < len(hashes):
         counts = {**Counter(hashes), **counts}
