@@ -130,7 +130,7 @@ def test_an_approval_of_what_an_import_brought_meanwhile_loses_nothing(shell: Sh
     assert shell("import", bundle, "--trusted", "--store", target).code == 0
 
     both = shell("review", "approve", "--all", "--yes", "--store", target)
-    assert (both.code, "memory has moved" in both.err) == (3, True)
+    assert (both.code, "memory has changed" in both.err) == (3, True)
     waiting = shell("review", "list", "--store", target, "--json").json["items"]
     assert len(waiting) == 2
     for proposal in waiting:

@@ -27,7 +27,7 @@ def test_a_webhook_is_added_with_a_secret_shown_once_and_what_it_never_took_is_s
         page.get_by_label("Address").evaluate("one => one.type = 'text'")
         page.get_by_label("Address").fill("ftp://nowhere.example")
         page.get_by_role("button", name="Add", exact=True).click()
-        expect(page.get_by_role("alert")).to_contain_text("that is no http or https URL")
+        expect(page.get_by_role("alert")).to_contain_text("this is not an http or https URL")
         page.get_by_label("Address").fill("https://hook.example/in")
         page.get_by_role("button", name="Add", exact=True).click()
         expect(page.locator("#secret pre")).to_contain_text("whsec_")
