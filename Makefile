@@ -36,7 +36,7 @@ quick: $(VENV)/.dev  ## the style and the fastest tests, in less than a minute
 	@$(VENV)/bin/ruff check .
 	@$(PY) -m pytest --numprocesses auto --dist loadfile $(QUICK)
 
-test: announce lint $(VENV)/.programs  ## what CI runs: the gates and the tests, about 7 minutes on two cores
+test: announce lint $(VENV)/.programs  ## what CI runs: the gates and the tests, about 7 to 11 minutes on two cores
 	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not products and not long'
 
 test-all: test long docs chart container conformance-all typescript arm torture  ## test, then every page, product and many crashes; hours
@@ -55,7 +55,7 @@ long: $(VENV)/.dev $(VENV)/.programs
 announce:
 	@echo "make test: the first run downloads about 400 MB: Python packages (with a Postgres server) and,"
 	@echo "           where they are missing, Debian's headless Chromium and pgbouncer. Then it takes"
-	@echo "           about 7 minutes on two cores. 'make quick' takes less than a minute."
+	@echo "           about 7 to 11 minutes on two cores. 'make quick' takes less than a minute."
 
 lint: $(VENV)/.dev forge  ## style, types, which package may import which, the files of the forge
 	@$(VENV)/bin/ruff check .
