@@ -194,8 +194,9 @@ class CliContext(Struct, frozen=True, kw_only=True):
         is_erased = answer.get("hard_delete") or answer.get("erased")
         if answer.get("change_id") and not is_erased and self._can_undo():
             click.echo(style(f"  undo with: {self.suggest('undo', answer['change_id'])}", dim=True))
-        if answer.get("degraded"):
-            click.echo(style(f"(incomplete answer: {', '.join(answer['degraded'])})", colour="yellow"))
+        missing = [name for name in answer.get("degraded", ()) if name != "language"]  # has its own line
+        if missing:
+            click.echo(style(f"(incomplete answer: {', '.join(missing)})", colour="yellow"))
 
     def _can_undo(self) -> bool:
         """Return whether the stores can undo a change; a server is not asked."""
